@@ -1,0 +1,100 @@
+import type { Sha256Digest } from "./digest.ts";
+import type { JsonValue } from "./json.ts";
+
+/**
+ * How a host process is started and spoken to. The cluster's pods and the embedded runtime's child processes are the same in this.
+ *
+ * A host starts empty: it knows the digest of its component and the operator's root public key. It takes, in this order, a signed key set, a signed
+ * address table and the component's bytes; only then is it ready. Calls come with a ticket (`src/api/ticket.ts`).
+ */
+export interface HostConfig {
+  readonly component: Sha256Digest;
+  /** Ed25519 public key, SPKI DER in base64: what signs key sets and address tables. */
+  readonly rootKey: string;
+  readonly podUid: string;
+  readonly listen: { readonly address: string; readonly port: number };
+  readonly allowedHosts: readonly string[];
+  /** Where names are looked up: only in the delivered table (cluster), or by the system's resolver under the same address rules (embedded). */
+  readonly resolver: "table" | "system";
+  /** Embedded only: dial this address for that `host:port`, whatever it is. `{ "api.github.test:80": "127.0.0.1:8123" }` */
+  readonly hostOverrides: Readonly<Record<string, string>>;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly mounts: readonly HostMount[];
+  readonly limits: HostLimits;
+  /** Calls that one instance may serve; 1 is a fresh instance a call. */
+  readonly callsPerInstance: number;
+  /** Folder for the component's bytes and what was compiled from them; the only place the process may write besides its mounts. */
+  readonly cacheFolder: string;
+}
+
+export interface HostMount {
+  /** Name of the volume, for messages. */
+  readonly name: string;
+  /** Folder on this machine. */
+  readonly folder: string;
+  /** Absolute path that the guest sees. */
+  readonly mountPath: string;
+  readonly readOnly: boolean;
+}
+
+export interface HostLimits {
+  readonly timeoutMs: number;
+  readonly memoryBytes: number;
+  readonly resultBytes: number;
+  readonly concurrency: number;
+}
+
+export const defaultHostLimits: HostLimits = {
+  timeoutMs: 30_000,
+  memoryBytes: 256 * 1024 * 1024,
+  resultBytes: 1024 * 1024,
+  concurrency: 4,
+};
+
+/** Signed by the root key: `signature` is Ed25519 over the UTF-8 bytes of `payload`, base64. The payload is JSON of one of the two shapes below. */
+export interface SignedDocument {
+  readonly payload: string;
+  readonly signature: string;
+}
+
+/** `time` is when it was signed (milliseconds since the epoch): the host measures a ticket's age from it, on a monotonic clock. */
+export interface KeySet {
+  readonly kind: "keys";
+  readonly boot: string;
+  readonly time: number;
+  /** At most two are valid at once. `publicKey` is SPKI DER in base64. */
+  readonly keys: readonly { readonly kid: string; readonly publicKey: string; readonly notAfter: number }[];
+}
+
+/** A table with a version not above the one in force is refused. */
+export interface AddressTableDocument {
+  readonly kind: "addresses";
+  readonly boot: string;
+  readonly version: number;
+  /** `{ "api.example.com:443": ["192.0.2.7", "2001:db8::7"] }`: host and effective port; a host that is no key may not be dialled. */
+  readonly table: Readonly<Record<string, readonly string[]>>;
+}
+
+/**
+ * What a host answers to `POST /v1/call`, always with status 200 once the ticket holds.
+ *
+ * - `ok`: `text` is what the model reads; `structured` is present when there is a value.
+ * - `tool-error`: the function returned its error; `text` says it.
+ * - `failed`: a trap, a deadline, a cap, a busy host. `ran` tells whether guest code may have had an effect.
+ */
+export type HostReply =
+  | { readonly outcome: "ok"; readonly text: string; readonly structured?: JsonValue; readonly stats: HostStats }
+  | { readonly outcome: "tool-error"; readonly text: string; readonly stats: HostStats }
+  | { readonly outcome: "failed"; readonly code: string; readonly text: string; readonly ran: boolean; readonly stats: HostStats };
+
+export interface HostStats {
+  readonly queueMs: number;
+  readonly runMs: number;
+}
+
+/** Answer to a call whose ticket or arguments do not hold (status 401, 409 or 422): nothing ran. */
+export interface HostRefusal {
+  readonly refused: true;
+  readonly code: string;
+  readonly message: string;
+}
