@@ -1,0 +1,222 @@
+import type { CacheTtl } from "../api/declaration.ts";
+import type { DefinitionDigest } from "../api/definition.ts";
+import type { Sha256Digest } from "../api/digest.ts";
+import type { JsonObject } from "../api/json.ts";
+import type { WitFunction } from "../api/wit.ts";
+
+/** `namespace/grant`: what a declaration's `tool` says. */
+export type CatalogueId = `${string}/${string}`;
+
+/** As in RBAC. A ServiceAccount without a namespace is one of the grant's own namespace. */
+export interface Subject {
+  readonly kind: "ServiceAccount" | "Group" | "User";
+  readonly name: string;
+  readonly namespace?: string;
+}
+
+/** The fields of a ToolGrant's spec that the catalogue itself reads; what is given may carry more, which the gates judge. */
+export interface GrantSpec {
+  readonly tool: {
+    readonly workload: string;
+    readonly component: string;
+    readonly interface?: string | undefined;
+    readonly function: string;
+  };
+  readonly declaration: {
+    readonly name: string;
+    readonly description: string;
+    readonly parameters: JsonObject;
+    readonly cache?: CacheTtl | undefined;
+  };
+  readonly subjects?: readonly Subject[] | undefined;
+  readonly mutates?: boolean | undefined;
+}
+
+/**
+ * A grant that is live: judged by whoever feeds the state, never here.
+ *
+ * `components` are the code digests whose code *and* definition the grant approved, so a call goes to no other host. `definition` is what every one of them
+ * says of the tool, and `fn` its types.
+ */
+export interface LiveGrant {
+  readonly namespace: string;
+  readonly name: string;
+  readonly spec: GrantSpec;
+  readonly grant: Sha256Digest;
+  readonly definition: DefinitionDigest;
+  readonly components: readonly Sha256Digest[];
+  readonly fn: WitFunction;
+}
+
+/** A host that is ready for calls: `url` has no path (`http://127.0.0.1:40123`). */
+export interface Endpoint {
+  readonly url: string;
+  readonly podUid: string;
+  readonly bootId: string;
+  readonly component: Sha256Digest;
+}
+
+/** Where a component's hosts are filed. */
+export interface ComponentKey {
+  readonly namespace: string;
+  readonly workload: string;
+  readonly component: string;
+}
+
+/**
+ * One fact that is now otherwise. A grant replaces the one of its id; endpoints replace all that its component had; a namespace's `acceptsGrantsFrom` is the
+ * text of its annotation `ambit.dev/accepts-grants-from`, null where it has none.
+ */
+export type CatalogueChange =
+  | { readonly kind: "grant"; readonly grant: LiveGrant }
+  | { readonly kind: "grant-withdrawn"; readonly id: CatalogueId }
+  | { readonly kind: "endpoints"; readonly of: ComponentKey; readonly endpoints: readonly Endpoint[] }
+  | { readonly kind: "namespace"; readonly name: string; readonly acceptsGrantsFrom: string | null };
+
+/** Which subjects a change concerns: only their offers are computed anew. `everyone` when a namespace changed. */
+export interface Touched {
+  readonly subjects: ReadonlySet<SubjectKey>;
+  readonly everyone: boolean;
+}
+
+/** `User:…` or `Group:…`; a ServiceAccount is the user `system:serviceaccount:<namespace>:<name>`, as the API server names it. */
+export type SubjectKey = `User:${string}` | `Group:${string}`;
+
+export const catalogueId = (grant: { readonly namespace: string; readonly name: string }): CatalogueId =>
+  `${grant.namespace}/${grant.name}`;
+
+export const serviceAccountUser = (namespace: string, name: string): string => `system:serviceaccount:${namespace}:${name}`;
+
+export const subjectKey = (subject: Subject, grantNamespace: string): SubjectKey => {
+  switch (subject.kind) {
+    case "ServiceAccount":
+      return `User:${serviceAccountUser(subject.namespace ?? grantNamespace, subject.name)}`;
+    case "User":
+      return `User:${subject.name}`;
+    case "Group":
+      return `Group:${subject.name}`;
+  }
+};
+
+/**
+ * What the catalogue knows: live grants, ready hosts, and which namespaces accept whose grants. Whoever watches the world feeds it with `apply`; one grant's
+ * change costs what that grant touches, however many others there are.
+ */
+export class CatalogueState {
+  readonly #grants = new Map<CatalogueId, LiveGrant>();
+  readonly #bySubject = new Map<SubjectKey, Map<CatalogueId, LiveGrant>>();
+  readonly #revisions = new Map<SubjectKey, number>();
+  readonly #endpoints = new Map<string, readonly Endpoint[]>();
+  readonly #namespaces = new Map<string, string>();
+  readonly #listeners = new Set<(touched: Touched) => void>();
+  #revision = 0;
+  #namespacesRevision = 0;
+
+  /** Takes in all of `changes` before anybody hears of any. */
+  apply(changes: readonly CatalogueChange[]): void {
+    this.#revision++;
+    const subjects = new Set<SubjectKey>();
+    let everyone = false;
+    for (const change of changes) {
+      switch (change.kind) {
+        case "grant":
+          this.#withdraw(catalogueId(change.grant), subjects);
+          this.#offer(change.grant, subjects);
+          break;
+        case "grant-withdrawn":
+          this.#withdraw(change.id, subjects);
+          break;
+        case "endpoints":
+          if (change.endpoints.length > 0) this.#endpoints.set(fileName(change.of), [...change.endpoints]);
+          else this.#endpoints.delete(fileName(change.of));
+          break;
+        case "namespace":
+          everyone = this.#setNamespace(change.name, change.acceptsGrantsFrom) || everyone;
+          break;
+      }
+    }
+    for (const key of subjects) {
+      // Absent, read as 0, always means a subject without grants, so those need no memory.
+      if (this.#bySubject.has(key)) this.#revisions.set(key, this.#revision);
+      else this.#revisions.delete(key);
+    }
+    if (everyone) this.#namespacesRevision = this.#revision;
+    if (subjects.size === 0 && !everyone) return;
+    for (const listener of this.#listeners) listener({ subjects, everyone });
+  }
+
+  /** Calls `listener` after every change that may alter somebody's offers; returns what ends that. */
+  subscribe(listener: (touched: Touched) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  grant(id: CatalogueId): LiveGrant | undefined {
+    return this.#grants.get(id);
+  }
+
+  get size(): number {
+    return this.#grants.size;
+  }
+
+  /** Grants that name any of these subjects, each once, in no order that means anything. */
+  grantsNaming(subjects: readonly SubjectKey[]): LiveGrant[] {
+    const found = new Map<CatalogueId, LiveGrant>();
+    for (const subject of subjects) {
+      for (const [id, grant] of this.#bySubject.get(subject) ?? []) found.set(id, grant);
+    }
+    return [...found.values()];
+  }
+
+  /** Differs whenever `grantsNaming(subjects)` or `namespaces` may differ; says nothing to another process. */
+  revisionFor(subjects: readonly SubjectKey[]): string {
+    return `${this.#namespacesRevision}:${subjects.map((subject) => this.#revisions.get(subject) ?? 0).join(",")}`;
+  }
+
+  /** Texts of the annotation `ambit.dev/accepts-grants-from`, by namespace; those without it are absent. */
+  get namespaces(): ReadonlyMap<string, string> {
+    return this.#namespaces;
+  }
+
+  /** Ready hosts that run code the grant approved. */
+  endpointsOf(grant: LiveGrant): Endpoint[] {
+    const { workload, component } = grant.spec.tool;
+    const filed = this.#endpoints.get(fileName({ namespace: grant.namespace, workload, component })) ?? [];
+    return filed.filter((endpoint) => grant.components.includes(endpoint.component));
+  }
+
+  #offer(grant: LiveGrant, touched: Set<SubjectKey>): void {
+    const id = catalogueId(grant);
+    this.#grants.set(id, grant);
+    for (const key of subjectKeys(grant)) {
+      touched.add(key);
+      const bucket = this.#bySubject.get(key);
+      if (bucket) bucket.set(id, grant);
+      else this.#bySubject.set(key, new Map([[id, grant]]));
+    }
+  }
+
+  #withdraw(id: CatalogueId, touched: Set<SubjectKey>): void {
+    const grant = this.#grants.get(id);
+    if (!grant) return;
+    this.#grants.delete(id);
+    for (const key of subjectKeys(grant)) {
+      touched.add(key);
+      const bucket = this.#bySubject.get(key);
+      bucket?.delete(id);
+      if (bucket?.size === 0) this.#bySubject.delete(key);
+    }
+  }
+
+  #setNamespace(name: string, accepts: string | null): boolean {
+    if ((this.#namespaces.get(name) ?? null) === accepts) return false;
+    if (accepts === null) this.#namespaces.delete(name);
+    else this.#namespaces.set(name, accepts);
+    return true;
+  }
+}
+
+const subjectKeys = (grant: LiveGrant): Set<SubjectKey> =>
+  new Set((grant.spec.subjects ?? []).map((subject) => subjectKey(subject, grant.namespace)));
+
+const fileName = (key: ComponentKey): string => `${key.namespace}/${key.workload}/${key.component}`;
