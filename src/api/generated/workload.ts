@@ -1,0 +1,274 @@
+// Generated from crds/ by `npm run generate`. Do not edit.
+import type { Condition } from "../condition.ts";
+import type { ObjectMeta } from "../object-meta.ts";
+
+/**
+ * One or more WebAssembly components that run as tools, each in a sandbox of its own.
+ */
+export interface Workload {
+  readonly apiVersion: "ambit.dev/v1alpha1";
+  readonly kind: "Workload";
+  readonly metadata: ObjectMeta;
+  readonly spec: WorkloadSpec;
+  readonly status?: WorkloadStatus;
+}
+/**
+ * What should run and what it may reach.
+ */
+export interface WorkloadSpec {
+  /**
+   * The components. Each gets its own sandbox and only the reach written beside it.
+   *
+   * @minItems 1
+   * @maxItems 16
+   */
+  readonly components: readonly WorkloadComponent[];
+  /**
+   * Folders that components may mount.
+   *
+   * @maxItems 32
+   */
+  readonly volumes?: readonly Volume[];
+  /**
+   * Whether images may be named by a tag. What the tag meant when it was looked up is what runs, and shows in the status.
+   */
+  readonly allowTags: boolean;
+  /**
+   * Whether a draft ToolGrant is made for each tool that has none.
+   */
+  readonly draftGrants: boolean;
+  /**
+   * Withdraws the tools and stops the sandboxes, and keeps everything else.
+   */
+  readonly suspend: boolean;
+}
+/**
+ * One component and its grant.
+ */
+export interface WorkloadComponent {
+  /**
+   * Name within the workload, a DNS label. Grants refer to it.
+   */
+  readonly name: string;
+  /**
+   * Where the component's bytes are: an OCI reference with a digest, such as `ghcr.io/example/tools/github@sha256:…`. A tag alone is accepted only with `allowTags`. `file:PATH`, relative to the manifest and optionally followed by `@sha256:…` of the bytes, is for development with `ambit up` and is refused in a cluster.
+   */
+  readonly image: string;
+  readonly wit?: WitText;
+  readonly tools?: ToolSelection;
+  readonly localResources?: LocalResources;
+  readonly limits: CallLimits;
+  readonly reuse: InstanceReuse;
+}
+/**
+ * WIT text whose doc comments describe the component's functions, for components built without documentation sections. It adds words, never functions or types.
+ */
+export interface WitText {
+  /**
+   * One WIT document; it may hold several packages.
+   */
+  readonly inline: string;
+}
+/**
+ * Which exported functions become tools.
+ */
+export interface ToolSelection {
+  /**
+   * Functions that are not offered: `name` for every function of that name, or `interface#name` with the full export id, such as `example:github/issues@0.1.0#list-issues`.
+   *
+   * @maxItems 256
+   */
+  readonly exclude?: readonly string[];
+}
+/**
+ * What the component may touch. Absent means nothing.
+ */
+export interface LocalResources {
+  /**
+   * Hosts that it may send HTTP requests to: `host`, `host:port`, `scheme://host`, `scheme://host:port`, `*.suffix` in the same forms. Without a port only the scheme's default port is meant. Absent or empty means no network.
+   *
+   * @maxItems 64
+   */
+  readonly allowedHosts?: readonly string[];
+  readonly environment?: GuestEnvironment;
+  /**
+   * Volumes that the guest sees as folders.
+   *
+   * @maxItems 16
+   */
+  readonly volumeMounts?: readonly VolumeMount[];
+}
+/**
+ * Environment variables of the guest. There are none besides these.
+ */
+export interface GuestEnvironment {
+  /**
+   * Names and values, written here in the open. Not a place for secrets.
+   */
+  readonly config?: {
+    [k: string]: string;
+  };
+}
+/**
+ * One volume at one path.
+ */
+export interface VolumeMount {
+  /**
+   * The entry in `volumes`.
+   */
+  readonly name: string;
+  /**
+   * Absolute path as the guest sees it, without `.`, `..` and empty segments.
+   */
+  readonly mountPath: string;
+  /**
+   * Whether the guest may only read. The default is the narrower.
+   */
+  readonly readOnly: boolean;
+}
+/**
+ * Bounds of one call, and how many run at once.
+ */
+export interface CallLimits {
+  /**
+   * How long a call may take, in `ms`, `s` or `m`, at most about a quarter of an hour.
+   */
+  readonly timeout: string;
+  /**
+   * Memory of one instance, all its memories and tables together, in `Mi` or `Gi`.
+   */
+  readonly memory: string;
+  /**
+   * Size of one result, in bytes, `Ki` or `Mi`, at most 64Mi.
+   */
+  readonly resultBytes: string;
+  /**
+   * Calls that run at once in one host; more wait in a bounded queue.
+   */
+  readonly concurrency: number;
+}
+/**
+ * Whether an instance serves more than one call. By default each call gets a fresh one.
+ */
+export interface InstanceReuse {
+  /**
+   * Calls that one instance may serve before it is replaced; it is always replaced after a failure. Above 1, calls can see what earlier calls of other callers left behind.
+   */
+  readonly calls: number;
+}
+/**
+ * One volume, from exactly one source.
+ */
+export interface Volume {
+  /**
+   * Name within the workload, a DNS label.
+   */
+  readonly name: string;
+  readonly ephemeral?: EphemeralVolume;
+  readonly persistentVolumeClaim?: ClaimedVolume;
+}
+/**
+ * An empty folder that lives as long as the sandbox.
+ */
+export interface EphemeralVolume {}
+/**
+ * A claim in the same namespace. `ambit up` takes a folder for it, named on its command line.
+ */
+export interface ClaimedVolume {
+  /**
+   * Name of the claim.
+   */
+  readonly claimName: string;
+}
+/**
+ * What was observed. Written by Ambit alone.
+ */
+export interface WorkloadStatus {
+  /**
+   * The generation of the spec that this status is about.
+   */
+  readonly observedGeneration?: number;
+  /**
+   * Ready, Reconciling and Stalled as kstatus defines them, and more specific ones.
+   *
+   * @maxItems 16
+   *
+   * Items: One aspect of the state.
+   */
+  readonly conditions?: readonly Condition[];
+  /**
+   * What each component turned out to be.
+   *
+   * @maxItems 16
+   */
+  readonly components?: readonly ComponentStatus[];
+}
+/**
+ * One component as observed.
+ */
+export interface ComponentStatus {
+  /**
+   * Name within the workload.
+   */
+  readonly name: string;
+  /**
+   * sha256 of the component's bytes.
+   */
+  readonly digest?: string;
+  /**
+   * What it imports, and therefore all that it could use.
+   *
+   * @maxItems 256
+   */
+  readonly imports?: readonly string[];
+  /**
+   * How many functions are offered as tools.
+   */
+  readonly toolCount?: number;
+  /**
+   * The first hundred of them.
+   *
+   * @maxItems 100
+   */
+  readonly tools?: readonly OfferedFunctionStatus[];
+  /**
+   * Functions that are no tools, and why.
+   *
+   * @maxItems 100
+   */
+  readonly notOffered?: readonly NotOfferedFunctionStatus[];
+}
+/**
+ * One offered function.
+ */
+export interface OfferedFunctionStatus {
+  /**
+   * Export id with its version; absent for a function of the world itself.
+   */
+  readonly interface?: string;
+  /**
+   * Name as in WIT.
+   */
+  readonly function: string;
+  /**
+   * Digest of its definition.
+   */
+  readonly definition: string;
+}
+/**
+ * One function that is not offered.
+ */
+export interface NotOfferedFunctionStatus {
+  /**
+   * Export id with its version; absent for a function of the world itself.
+   */
+  readonly interface?: string;
+  /**
+   * Name as in WIT.
+   */
+  readonly function: string;
+  /**
+   * Why, in a sentence.
+   */
+  readonly reason: string;
+}
