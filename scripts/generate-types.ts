@@ -16,7 +16,7 @@ interface Schema {
   additionalProperties?: Schema;
   items?: Schema;
   required?: string[];
-  description?: string;
+  description?: string | undefined;
 }
 
 interface Resource {
