@@ -48,12 +48,13 @@ export interface LiveGrant {
   readonly fn: WitFunction;
 }
 
-/** A host that is ready for calls: `url` has no path (`http://127.0.0.1:40123`). */
+/** A host that is ready for calls: `url` has no path (`http://127.0.0.1:40123`); `deadlineMs` is after how long it ends a call by itself. */
 export interface Endpoint {
   readonly url: string;
   readonly podUid: string;
   readonly bootId: string;
   readonly component: Sha256Digest;
+  readonly deadlineMs: number;
 }
 
 /** Where a component's hosts are filed. */
