@@ -1,36 +1,10 @@
-import type { CacheTtl } from "../api/declaration.ts";
 import type { DefinitionDigest } from "../api/definition.ts";
 import type { Sha256Digest } from "../api/digest.ts";
-import type { JsonObject } from "../api/json.ts";
+import type { Subject, ToolGrantSpec } from "../api/generated/toolgrant.ts";
 import type { WitFunction } from "../api/wit.ts";
 
 /** `namespace/grant`: what a declaration's `tool` says. */
 export type CatalogueId = `${string}/${string}`;
-
-/** As in RBAC. A ServiceAccount without a namespace is one of the grant's own namespace. */
-export interface Subject {
-  readonly kind: "ServiceAccount" | "Group" | "User";
-  readonly name: string;
-  readonly namespace?: string;
-}
-
-/** The fields of a ToolGrant's spec that the catalogue itself reads; what is given may carry more, which the gates judge. */
-export interface GrantSpec {
-  readonly tool: {
-    readonly workload: string;
-    readonly component: string;
-    readonly interface?: string | undefined;
-    readonly function: string;
-  };
-  readonly declaration: {
-    readonly name: string;
-    readonly description: string;
-    readonly parameters: JsonObject;
-    readonly cache?: CacheTtl | undefined;
-  };
-  readonly subjects?: readonly Subject[] | undefined;
-  readonly mutates?: boolean | undefined;
-}
 
 /**
  * A grant that is live: judged by whoever feeds the state, never here.
@@ -41,7 +15,7 @@ export interface GrantSpec {
 export interface LiveGrant {
   readonly namespace: string;
   readonly name: string;
-  readonly spec: GrantSpec;
+  readonly spec: ToolGrantSpec;
   readonly grant: Sha256Digest;
   readonly definition: DefinitionDigest;
   readonly components: readonly Sha256Digest[];
@@ -88,10 +62,11 @@ export const catalogueId = (grant: { readonly namespace: string; readonly name: 
 
 export const serviceAccountUser = (namespace: string, name: string): string => `system:serviceaccount:${namespace}:${name}`;
 
-export const subjectKey = (subject: Subject, grantNamespace: string): SubjectKey => {
+/** Null where the subject names nobody: a ServiceAccount without its namespace. */
+export const subjectKey = (subject: Subject): SubjectKey | null => {
   switch (subject.kind) {
     case "ServiceAccount":
-      return `User:${serviceAccountUser(subject.namespace ?? grantNamespace, subject.name)}`;
+      return subject.namespace === undefined ? null : `User:${serviceAccountUser(subject.namespace, subject.name)}`;
     case "User":
       return `User:${subject.name}`;
     case "Group":
@@ -218,6 +193,6 @@ export class CatalogueState {
 }
 
 const subjectKeys = (grant: LiveGrant): Set<SubjectKey> =>
-  new Set((grant.spec.subjects ?? []).map((subject) => subjectKey(subject, grant.namespace)));
+  new Set((grant.spec.subjects ?? []).map(subjectKey).filter((key) => key !== null));
 
 const fileName = (key: ComponentKey): string => `${key.namespace}/${key.workload}/${key.component}`;

@@ -1,0 +1,52 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { type SubjectKey, serviceAccountUser } from "./state.ts";
+
+/**
+ * Who is asking, as an authenticator vouches for it.
+ *
+ *   { "user": "system:serviceaccount:agents:triage", "groups": ["system:serviceaccounts"], "namespace": "agents" }
+ *
+ * `namespace` is the ServiceAccount's, null for a user without one. Nothing of it ever comes from a request's other headers or its body.
+ */
+export interface Caller {
+  readonly user: string;
+  readonly groups: readonly string[];
+  readonly namespace: string | null;
+}
+
+/** Tells who holds a token: null when nobody does. A fault of what it asks rejects, and nobody is let in. */
+export type Authenticate = (token: string | null) => Promise<Caller | null>;
+
+/** A ServiceAccount with the groups that the API server gives every one. */
+export const serviceAccountCaller = (namespace: string, name: string): Caller => ({
+  user: serviceAccountUser(namespace, name),
+  groups: ["system:serviceaccounts", `system:serviceaccounts:${namespace}`, "system:authenticated"],
+  namespace,
+});
+
+/** The keys under which grants may name this caller. */
+export const subjectsOf = (caller: Caller): readonly SubjectKey[] => [
+  `User:${caller.user}`,
+  ...caller.groups.map((group): SubjectKey => `Group:${group}`),
+];
+
+/** A caller as a key for what was computed for it. */
+export const callerKey = (caller: Caller): string => JSON.stringify([caller.user, caller.namespace, ...caller.groups]);
+
+/** Fixed tokens, compared in a time that tells nothing of them. */
+export const fixedTokens = (callers: ReadonlyMap<string, Caller>): Authenticate => {
+  const known = [...callers].map(([token, caller]) => ({ digest: digestOf(token), caller }));
+  return async (token) => {
+    if (token === null) return null;
+    const digest = digestOf(token);
+    return known.find((one) => timingSafeEqual(one.digest, digest))?.caller ?? null;
+  };
+};
+
+/** Everybody is this caller: for one machine and one person, where it is asked for by name. */
+export const everyoneIs =
+  (caller: Caller): Authenticate =>
+  async () =>
+    caller;
+
+const digestOf = (token: string): Buffer => createHash("sha256").update(token).digest();

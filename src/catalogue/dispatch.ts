@@ -1,0 +1,119 @@
+import { Pool } from "undici";
+import { messageOf, Transient } from "../api/errors.ts";
+import type { HostRefusal, HostReply, HostStats } from "../api/host.ts";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../api/json.ts";
+import type { Endpoint } from "./state.ts";
+
+/**
+ * What became of one call sent to one host.
+ *
+ * - `replied`: the host judged the ticket good and says what came of the call.
+ * - `refused`: the host refused the ticket or the body; nothing ran.
+ * - `unreachable`: the request did not get there; nothing ran.
+ * - `lost`: it may have got there, and no answer came: nobody knows whether it ran.
+ */
+export type Dispatched =
+  | { readonly kind: "replied"; readonly reply: HostReply }
+  | { readonly kind: "refused"; readonly refusal: HostRefusal }
+  | { readonly kind: "unreachable"; readonly message: string }
+  | { readonly kind: "lost"; readonly message: string };
+
+/** Sends the exact bytes that were judged, with their ticket, to one host. Never rejects. */
+export type Dispatch = (endpoint: Endpoint, ticket: string, body: Uint8Array) => Promise<Dispatched>;
+
+export interface HostDispatcher {
+  readonly dispatch: Dispatch;
+  close(): Promise<void>;
+}
+
+export interface DispatchLimits {
+  /** Connections kept to one host: at least as many as it runs and queues calls, else calls wait here unseen. */
+  readonly connections: number;
+  /** How long beyond an endpoint's own deadline an answer is waited for. */
+  readonly graceMs: number;
+  /** Largest answer read: text and structured value, either escaped. */
+  readonly replyBytes: number;
+  /** Hosts that a pool of connections is kept for. */
+  readonly hosts: number;
+}
+
+export const defaultDispatchLimits: DispatchLimits = { connections: 64, graceMs: 15_000, replyBytes: 16 * 1024 * 1024, hosts: 1024 };
+
+/** Raised before a byte of the request was written: nothing can have run. */
+const beforeSending = new Set(["ECONNREFUSED", "ENOTFOUND", "EHOSTUNREACH", "ENETUNREACH", "EADDRNOTAVAIL", "UND_ERR_CONNECT_TIMEOUT"]);
+
+/** Speaks to hosts over HTTP/1.1, keeping connections by host address. */
+export const dispatchToHost = (limits: DispatchLimits = defaultDispatchLimits): HostDispatcher => {
+  const pools = new Map<string, Pool>();
+
+  const poolFor = (url: string): Pool => {
+    const known = pools.get(url);
+    pools.delete(url);
+    const pool =
+      known ?? new Pool(url, { connections: limits.connections, pipelining: 1, connectTimeout: 5_000, maxResponseSize: limits.replyBytes });
+    pools.set(url, pool);
+    for (const [oldest, idle] of pools) {
+      if (pools.size <= limits.hosts) break;
+      pools.delete(oldest);
+      // Graceful: calls under way keep their connections until they end.
+      idle.close().catch(() => idle.destroy());
+    }
+    return pool;
+  };
+
+  return {
+    dispatch: async (endpoint, ticket, body) => {
+      const waitMs = endpoint.deadlineMs + limits.graceMs;
+      try {
+        const response = await poolFor(endpoint.url).request({
+          method: "POST",
+          path: "/v1/call",
+          headers: { "content-type": "application/json", "ambit-ticket": ticket },
+          body,
+          headersTimeout: waitMs,
+          bodyTimeout: waitMs,
+        });
+        const text = await response.body.text();
+        return answerOf(response.statusCode, parseJson(text, { maxLength: limits.replyBytes, maxDepth: replyDepth }));
+      } catch (thrown) {
+        const code = thrown instanceof Error && "code" in thrown ? thrown.code : undefined;
+        const message = messageOf(thrown);
+        return typeof code === "string" && beforeSending.has(code) ? { kind: "unreachable", message } : { kind: "lost", message };
+      }
+    },
+    close: async () => {
+      await Promise.all([...pools.values()].map((pool) => pool.close()));
+      pools.clear();
+    },
+  };
+};
+
+/** A structured value may nest as deep as an argument, inside the reply's own object. */
+const replyDepth = 130;
+
+const answerOf = (status: number, body: JsonValue): Dispatched => {
+  if (!isJsonObject(body)) throw malformed(status);
+  if (body.refused === true && typeof body.code === "string" && typeof body.message === "string") {
+    return { kind: "refused", refusal: { refused: true, code: body.code, message: body.message } };
+  }
+  if (status !== 200) throw malformed(status);
+  return { kind: "replied", reply: replyOf(body, status) };
+};
+
+const replyOf = (body: JsonObject, status: number): HostReply => {
+  const { outcome, text, structured, code, ran } = body;
+  const stats = statsOf(body.stats);
+  if (typeof text !== "string") throw malformed(status);
+  if (outcome === "ok") return structured === undefined ? { outcome, text, stats } : { outcome, text, structured, stats };
+  if (outcome === "tool-error") return { outcome, text, stats };
+  if (outcome === "failed" && typeof code === "string" && typeof ran === "boolean") return { outcome, code, text, ran, stats };
+  throw malformed(status);
+};
+
+const statsOf = (stats: JsonValue | undefined): HostStats => {
+  const read = (value: JsonValue | undefined) => (typeof value === "number" ? value : 0);
+  return isJsonObject(stats) ? { queueMs: read(stats.queueMs), runMs: read(stats.runMs) } : { queueMs: 0, runMs: 0 };
+};
+
+const malformed = (status: number): Transient =>
+  new Transient("HostAnswerMalformed", `the host answered with status ${status} and no reply in its shape`);

@@ -1,0 +1,146 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { isIP } from "node:net";
+import { AmbitError, Invalid } from "../api/errors.ts";
+
+/** An answer that is no success: a status and a stable code, told to the caller as `{"error": {"code", "message", "at"?}}`. */
+export class HttpError extends AmbitError {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(status: number, code: string, message: string, headers: Readonly<Record<string, string>> = {}) {
+    super(code, message);
+    this.status = status;
+    this.headers = headers;
+  }
+}
+
+/** Whom the server answers to: what browsers and rebinding names may not get around. */
+export interface HttpGuard {
+  /** Names that `Host` may hold, in lower case and without a port: `localhost`, `catalogue.ambit.svc`. */
+  readonly hosts: ReadonlySet<string>;
+  /** Values that `Origin` may hold. A request without one comes from no browser page and is let through. */
+  readonly origins: ReadonlySet<string>;
+}
+
+/**
+ * Refuses what a web page could have sent: a name that was made to resolve to us (DNS rebinding), a page's own origin. An address that we were reached at is
+ * always a fine `Host`: no name was resolved, and probes come by pod address.
+ */
+export const guardRequest = (request: IncomingMessage, guard: HttpGuard): void => {
+  const host = hostWithoutPort(request.headers.host);
+  if (host === undefined || !(guard.hosts.has(host) || isOwnAddress(host, request.socket.localAddress))) {
+    throw new HttpError(421, "HostUnknown", "the Host header names no host that this catalogue answers for");
+  }
+  const origin = request.headers.origin;
+  if (origin !== undefined && !guard.origins.has(origin)) {
+    throw new HttpError(403, "OriginRefused", "requests from web pages are refused, whatever their origin, unless it was configured");
+  }
+};
+
+const hostPattern = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?$/;
+
+const hostWithoutPort = (header: string | undefined): string | undefined => {
+  const name = hostPattern.exec(header?.toLowerCase() ?? "")?.[1];
+  return name?.startsWith("[") ? name.slice(1, -1) : name?.replace(/\.$/, "");
+};
+
+const isOwnAddress = (host: string, local: string | undefined): boolean =>
+  local !== undefined && isIP(host) !== 0 && (host === local || `::ffff:${host}` === local);
+
+/** The token of `Authorization: Bearer …`, null where there is none. */
+export const bearerToken = (request: IncomingMessage): string | null =>
+  /^Bearer +([A-Za-z0-9._~+/=-]{1,16384})$/i.exec(request.headers.authorization ?? "")?.[1] ?? null;
+
+/**
+ * The parameters of a query, each at most once and only known ones, so that a misspelt one is told rather than ignored.
+ * Throws `HttpError` 400 `QueryInvalid`.
+ */
+export const queryOf = <Name extends string>(search: string, known: readonly Name[]): { readonly [N in Name]?: string } => {
+  const found: { [N in Name]?: string } = {};
+  for (const [name, value] of new URLSearchParams(search)) {
+    const match = known.find((candidate) => candidate === name);
+    if (match === undefined)
+      throw new HttpError(400, "QueryInvalid", `there is no query parameter '${shown(name)}' here; known: ${known.join(", ")}`);
+    if (found[match] !== undefined) throw new HttpError(400, "QueryInvalid", `the query parameter '${match}' is given twice`);
+    found[match] = value;
+  }
+  return found;
+};
+
+/** Text of a caller's, short and without control characters, for a message. */
+export const shown = (text: string): string => JSON.stringify(text.length > 80 ? `${text.slice(0, 79)}…` : text).slice(1, -1);
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/**
+ * The body of a request as text, of at most `maxBytes`. Throws `HttpError` 413 `BodyTooLarge`, 415 `ContentTypeUnsupported` or 400 `BodyNotUtf8`. How long
+ * it may take is the server's `requestTimeout`.
+ */
+export const readJsonText = async (request: IncomingMessage, maxBytes: number): Promise<string> => {
+  if (!/^application\/json *(;|$)/i.test(request.headers["content-type"] ?? "")) {
+    throw new HttpError(415, "ContentTypeUnsupported", "send the body as Content-Type: application/json");
+  }
+  if ((request.headers["content-encoding"] ?? "identity") !== "identity") {
+    throw new HttpError(415, "ContentTypeUnsupported", "send the body without a Content-Encoding");
+  }
+  const bytes = await readBytes(request, maxBytes);
+  try {
+    return utf8.decode(bytes);
+  } catch (cause) {
+    throw new Invalid("BodyNotUtf8", "the body is not UTF-8", undefined, { cause });
+  }
+};
+
+const readBytes = (request: IncomingMessage, maxBytes: number): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    const tooLarge = () =>
+      new HttpError(413, "BodyTooLarge", `the body has more than the ${maxBytes} bytes allowed`, { connection: "close" });
+    if (Number(request.headers["content-length"] ?? 0) > maxBytes) {
+      reject(tooLarge());
+      return;
+    }
+    const chunks: Buffer[] = [];
+    let size = 0;
+    request.on("data", (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > maxBytes) {
+        request.removeAllListeners("data");
+        request.pause();
+        reject(tooLarge());
+      } else chunks.push(chunk);
+    });
+    request.on("end", () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size)));
+    request.on("error", reject);
+    request.on("close", () => reject(new HttpError(400, "BodyIncomplete", "the connection ended before the body did")));
+  });
+
+/** Sends one whole answer. Nothing of ours may be kept by a shared cache or read as another type. */
+export const respond = (
+  response: ServerResponse,
+  status: number,
+  body: string | Uint8Array,
+  headers: Readonly<Record<string, string>> = {},
+): void => {
+  const bytes = typeof body === "string" ? Buffer.from(body, "utf8") : body;
+  response.writeHead(status, {
+    "content-type": "application/json",
+    "content-length": bytes.byteLength,
+    "cache-control": "private, no-cache",
+    "x-content-type-options": "nosniff",
+    ...headers,
+  });
+  response.end(bytes);
+};
+
+/** Tells an error. What was not thrown on purpose is told without its message, which may hold anything. */
+export const respondError = (response: ServerResponse, thrown: unknown): void => {
+  if (thrown instanceof HttpError) {
+    respond(response, thrown.status, errorBody(thrown.code, thrown.message), thrown.headers);
+  } else if (thrown instanceof Invalid) {
+    respond(response, 400, errorBody(thrown.code, thrown.message, thrown.at));
+  } else {
+    respond(response, 500, errorBody("Internal", "the catalogue failed; its log says why"));
+  }
+};
+
+const errorBody = (code: string, message: string, at?: string): string => JSON.stringify({ error: { code, message, at } });

@@ -1,0 +1,64 @@
+import { LRUCache } from "lru-cache";
+import type { Declaration } from "../api/declaration.ts";
+import { type Caller, callerKey, subjectsOf } from "./caller.ts";
+import { type CatalogueId, type CatalogueState, catalogueId, type LiveGrant } from "./state.ts";
+
+/** One tool that a caller may call, under the name that its model reads. */
+export interface Offer {
+  readonly id: CatalogueId;
+  readonly declaration: Declaration;
+  readonly grant: LiveGrant;
+}
+
+/**
+ * All that one caller may call, in the order in which it is declared. Never changes: what is true later is another snapshot, so whatever was made from this
+ * one may be kept under its number.
+ */
+export interface Offers {
+  readonly snapshot: number;
+  readonly list: readonly Offer[];
+  readonly byName: ReadonlyMap<string, Offer>;
+}
+
+/** Which of these grants are offered to the caller: no two under one name, in the order to declare them. Pure; docs/review.md has the rules. */
+export type ResolveOffers = (caller: Caller, grants: readonly LiveGrant[], namespaces: ReadonlyMap<string, string>) => readonly LiveGrant[];
+
+/** Offers kept over all callers; one that is not kept is made again. */
+const offersKept = 200_000;
+
+/** Makes each caller's offers once for as long as nothing changes that concerns it. */
+export class OfferBook {
+  readonly #state: CatalogueState;
+  readonly #resolve: ResolveOffers;
+  readonly #kept = new LRUCache<string, { readonly revision: string; readonly offers: Offers }>({
+    maxSize: offersKept,
+    sizeCalculation: ({ offers }) => 1 + offers.list.length,
+  });
+  #snapshots = 0;
+
+  constructor(state: CatalogueState, resolve: ResolveOffers) {
+    this.#state = state;
+    this.#resolve = resolve;
+  }
+
+  offersFor(caller: Caller): Offers {
+    const key = callerKey(caller);
+    const subjects = subjectsOf(caller);
+    const revision = this.#state.revisionFor(subjects);
+    const kept = this.#kept.get(key);
+    if (kept?.revision === revision) return kept.offers;
+    const grants = this.#resolve(caller, this.#state.grantsNaming(subjects), this.#state.namespaces);
+    const list = grants.map((grant): Offer => ({ id: catalogueId(grant), declaration: declarationIn(grant), grant }));
+    const byName = new Map(list.map((offer) => [offer.declaration.name, offer]));
+    const offers: Offers = { snapshot: ++this.#snapshots, list, byName };
+    this.#kept.set(key, { revision, offers });
+    return offers;
+  }
+}
+
+/** The reviewed words, and nothing else. */
+const declarationIn = (grant: LiveGrant): Declaration => {
+  const { name, description, parameters, cache } = grant.spec.declaration;
+  const declared = { name, description, parameters, tool: catalogueId(grant) };
+  return cache === undefined ? declared : { ...declared, cache };
+};
