@@ -11,7 +11,7 @@ export interface Offer {
 }
 
 /**
- * All that one caller may call, in the order in which it is declared. Never changes: what is true later is another snapshot, so whatever was made from this
+ * All that one caller may call, in the order of names (by UTF-16 code units, so alike on every replica). Never changes: what is true later is another snapshot, so whatever was made from this
  * one may be kept under its number.
  */
 export interface Offers {
@@ -20,7 +20,7 @@ export interface Offers {
   readonly byName: ReadonlyMap<string, Offer>;
 }
 
-/** Which of these grants are offered to the caller: no two under one name, in the order to declare them. Pure; docs/review.md has the rules. */
+/** Which of these grants are offered to the caller: no two under one name. Pure; docs/review.md has the rules. */
 export type ResolveOffers = (caller: Caller, grants: readonly LiveGrant[], namespaces: ReadonlyMap<string, string>) => readonly LiveGrant[];
 
 /** Offers kept over all callers; one that is not kept is made again. */
@@ -49,6 +49,7 @@ export class OfferBook {
     if (kept?.revision === revision) return kept.offers;
     const grants = this.#resolve(caller, this.#state.grantsNaming(subjects), this.#state.namespaces);
     const list = grants.map((grant): Offer => ({ id: catalogueId(grant), declaration: declarationIn(grant), grant }));
+    list.sort((a, b) => (a.declaration.name < b.declaration.name ? -1 : 1));
     const byName = new Map(list.map((offer) => [offer.declaration.name, offer]));
     const offers: Offers = { snapshot: ++this.#snapshots, list, byName };
     this.#kept.set(key, { revision, offers });

@@ -1,0 +1,255 @@
+import type { KeyObject } from "node:crypto";
+import { type Sha256Digest, sha256Of } from "../api/digest.ts";
+import type { HostReply } from "../api/host.ts";
+import { canonicalJson, type JsonObject, type JsonValue } from "../api/json.ts";
+import type { TicketClaims } from "../api/ticket.ts";
+import { signTicket } from "../tickets/ticket.ts";
+import type { Caller } from "./caller.ts";
+import type { Dispatch, Dispatched } from "./dispatch.ts";
+import type { CallOutcome, Journal, JournalEntry } from "./journal.ts";
+import type { Offer, Offers } from "./offers.ts";
+import type { CatalogueState, Endpoint } from "./state.ts";
+
+/** A call as a model made it: nothing of it is believed. */
+export interface CallRequest {
+  readonly name: string;
+  /** As JSON value, or as the text that a model wrote for it. */
+  readonly arguments: { readonly value: JsonValue } | { readonly text: string };
+  /** Labels by JSON pointer, as the caller claims them. */
+  readonly labels: JsonValue | undefined;
+  readonly session: string | null;
+}
+
+/**
+ * What all gates together say of a call.
+ *
+ * - `admitted`: `judged` is what runs.
+ * - `invalid`: the arguments do not fit; `message` is for the model.
+ * - `refused`: policy; `message` is for operators alone.
+ */
+export type Judgement =
+  | { readonly verdict: "admitted"; readonly offer: Offer; readonly judged: JudgedArguments; readonly labels: JsonObject | null }
+  | { readonly verdict: "invalid"; readonly offer: Offer; readonly gate: string; readonly code: string; readonly message: string }
+  | {
+      readonly verdict: "refused";
+      readonly offer: Offer | null;
+      readonly gate: string;
+      readonly code: string;
+      readonly message: string;
+      readonly judged: JudgedArguments | null;
+      readonly labels: JsonObject | null;
+    };
+
+/** Arguments after normalisation, in their canonical bytes: exactly these are judged, signed and run. */
+export interface JudgedArguments {
+  readonly bytes: Uint8Array;
+  readonly digest: Sha256Digest;
+}
+
+export const judgedArguments = (value: JsonObject): JudgedArguments => {
+  const bytes = Buffer.from(canonicalJson(value), "utf8");
+  return { bytes, digest: sha256Of(bytes) };
+};
+
+export type Judge = (caller: Caller, offers: Offers, request: CallRequest, now: number) => Judgement;
+
+/** What a caller is told. `text` is for the model. */
+export interface CallAnswer {
+  readonly outcome: CallOutcome;
+  readonly text: string;
+  readonly structured?: JsonValue;
+  /** Why, for operators: never sent to a caller who is none. */
+  readonly decision: { readonly id: string; readonly gate: string | null; readonly code: string | null; readonly reason: string | null };
+}
+
+/** The one sentence for every refusal by policy: which rule refused tells a model what to try next. */
+export const refusalText = "This call is not permitted.";
+export const inDoubtText = "Whether the call took effect is not known. Do not repeat it blindly; check its effect first.";
+const unavailableText = "The tool cannot be reached at the moment; the call was not run.";
+
+export interface AdmissionDeps {
+  readonly state: CatalogueState;
+  readonly judge: Judge;
+  /** The key that hosts were told of, asked for at each call, since keys rotate. */
+  readonly signer: () => { readonly kid: string; readonly key: KeyObject };
+  readonly dispatch: Dispatch;
+  readonly journal: Journal;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Milliseconds on a clock that never jumps. */
+  readonly monotonic: () => number;
+  readonly random: (bytes: number) => Uint8Array;
+}
+
+/** Long enough for a slow connection to a host; a host takes a ticket before it queues the call. */
+const ticketLifetimeMs = 30_000;
+
+/** Hosts that one call is offered to: a second only where nothing ran at the first. */
+const maxAttempts = 2;
+
+/** Judges a call, has a host run it, and journals what came of it: the only way from a request to a host. */
+export class Admission {
+  readonly #deps: AdmissionDeps;
+  readonly #underWay = new Map<string, number>();
+
+  constructor(deps: AdmissionDeps) {
+    this.#deps = deps;
+  }
+
+  async call(caller: Caller, offers: Offers, request: CallRequest): Promise<CallAnswer> {
+    const { monotonic, now, journal, random } = this.#deps;
+    const started = monotonic();
+    const id = Buffer.from(random(12)).toString("base64url");
+    const judgement = this.#deps.judge(caller, offers, request, now());
+    const ran = judgement.verdict === "admitted" ? await this.#run(judgement.offer, judgement.judged) : notRun(judgement);
+    const judged = judgement.verdict === "invalid" ? null : judgement.judged;
+    const { grant } = judgement.offer ?? {};
+    const entry: JournalEntry = {
+      time: new Date(now()).toISOString(),
+      event: "call",
+      id,
+      subject: caller.user,
+      session: request.session,
+      name: request.name.slice(0, 128),
+      tool: judgement.offer?.id ?? null,
+      grant: grant?.grant ?? null,
+      definition: grant?.definition ?? null,
+      component: ran.endpoint?.component ?? null,
+      pod: ran.endpoint?.podUid ?? null,
+      arguments: judged?.digest ?? null,
+      argumentBytes: judged?.bytes.byteLength ?? null,
+      labels: judgement.verdict === "invalid" ? null : judgement.labels,
+      gate: judgement.verdict === "admitted" ? null : judgement.gate,
+      outcome: ran.outcome,
+      code: ran.code,
+      reason: ran.reason,
+      attempts: ran.attempts,
+      resultBytes: ran.outcome === "ok" || ran.outcome === "tool-error" ? Buffer.byteLength(ran.text, "utf8") : null,
+      durations: {
+        totalMs: rounded(monotonic() - started),
+        hostMs: ran.hostMs === null ? null : rounded(ran.hostMs),
+        queueMs: ran.reply?.stats.queueMs ?? null,
+        runMs: ran.reply?.stats.runMs ?? null,
+      },
+    };
+    journal(entry);
+    const { outcome, text, structured, code, reason } = ran;
+    const decision = { id, gate: entry.gate, code, reason };
+    return structured === undefined ? { outcome, text, decision } : { outcome, text, structured, decision };
+  }
+
+  /** Offers the call to a host that runs what was approved, and to a second one at most, where nothing ran at the first. */
+  async #run(offer: Offer, judged: JudgedArguments): Promise<Ran> {
+    const started = this.#deps.monotonic();
+    const tried: Endpoint[] = [];
+    let last: Ran = failed("NoReadyHost", "no host that runs approved code is ready", unavailableText);
+    while (tried.length < maxAttempts) {
+      const endpoint = this.#choose(offer, tried);
+      if (!endpoint) break;
+      tried.push(endpoint);
+      const dispatched = await this.#send(offer, endpoint, judged);
+      const { again, ...ran } = outcomeOf(dispatched, offer.grant.spec.mutates !== false);
+      last = { ...ran, endpoint };
+      if (!again) break;
+    }
+    return { ...last, attempts: tried.length, hostMs: tried.length > 0 ? this.#deps.monotonic() - started : null };
+  }
+
+  async #send(offer: Offer, endpoint: Endpoint, judged: JudgedArguments): Promise<Dispatched> {
+    const { signer, dispatch, now, random } = this.#deps;
+    const { kid, key } = signer();
+    const { grant } = offer;
+    const iat = now();
+    const claims: TicketClaims = {
+      v: 1,
+      kid,
+      body: judged.digest,
+      interface: grant.fn.interface,
+      function: grant.fn.name,
+      definition: grant.definition,
+      component: endpoint.component,
+      grant: grant.grant,
+      pod: endpoint.podUid,
+      boot: endpoint.bootId,
+      iat,
+      exp: iat + ticketLifetimeMs,
+      nonce: Buffer.from(random(16)).toString("base64url"),
+    };
+    this.#underWay.set(endpoint.url, (this.#underWay.get(endpoint.url) ?? 0) + 1);
+    try {
+      return await dispatch(endpoint, signTicket(key, claims), judged.bytes);
+    } finally {
+      const left = (this.#underWay.get(endpoint.url) ?? 1) - 1;
+      if (left > 0) this.#underWay.set(endpoint.url, left);
+      else this.#underWay.delete(endpoint.url);
+    }
+  }
+
+  /** The one with the fewest calls of ours under way; among equals any, so that replicas of the catalogue do not all take the first. */
+  #choose(offer: Offer, tried: readonly Endpoint[]): Endpoint | undefined {
+    const left = this.#deps.state.endpointsOf(offer.grant).filter((endpoint) => !tried.some((other) => isSame(endpoint, other)));
+    if (left.length < 2) return left[0];
+    const load = (endpoint: Endpoint) => this.#underWay.get(endpoint.url) ?? 0;
+    const least = Math.min(...left.map(load));
+    const free = left.filter((endpoint) => load(endpoint) === least);
+    return free[(this.#deps.random(1)[0] ?? 0) % free.length];
+  }
+}
+
+const isSame = (a: Endpoint, b: Endpoint): boolean => a.podUid === b.podUid && a.bootId === b.bootId;
+
+interface Ran {
+  readonly outcome: CallOutcome;
+  readonly text: string;
+  readonly structured?: JsonValue;
+  readonly code: string | null;
+  readonly reason: string | null;
+  readonly endpoint: Endpoint | null;
+  readonly reply: HostReply | null;
+  readonly attempts: number;
+  readonly hostMs: number | null;
+}
+
+const nothing = { endpoint: null, reply: null, attempts: 0, hostMs: null } as const;
+
+const failed = (code: string, reason: string, text: string): Ran => ({ ...nothing, outcome: "failed", text, code, reason });
+
+const notRun = (judgement: Exclude<Judgement, { verdict: "admitted" }>): Ran => {
+  const { code, message } = judgement;
+  if (judgement.verdict === "invalid") return failed(code, message, message);
+  return { ...nothing, outcome: "refused", text: refusalText, code, reason: message };
+};
+
+/** What a host's answer means for the call, and whether another host may have it. */
+const outcomeOf = (dispatched: Dispatched, mutates: boolean): Ran & { readonly again: boolean } => {
+  switch (dispatched.kind) {
+    case "replied":
+      return replied(dispatched.reply, mutates);
+    case "refused": {
+      const { code, message } = dispatched.refusal;
+      return { ...failed(code, `the host refused the call: ${message}`, unavailableText), again: true };
+    }
+    case "unreachable":
+      return { ...failed("HostUnreachable", `the host could not be reached: ${dispatched.message}`, unavailableText), again: true };
+    case "lost":
+      return {
+        ...unknown(mutates, "HostLost", `no answer came from the host: ${dispatched.message}`, "The tool did not answer."),
+        again: false,
+      };
+  }
+};
+
+const replied = (reply: HostReply, mutates: boolean): Ran & { readonly again: boolean } => {
+  if (reply.outcome === "failed") {
+    const ran = reply.ran ? unknown(mutates, reply.code, reply.text, reply.text) : failed(reply.code, reply.text, reply.text);
+    return { ...ran, reply, again: !reply.ran };
+  }
+  const told = { ...nothing, outcome: reply.outcome, text: reply.text, code: null, reason: null, reply, again: false };
+  return reply.outcome === "ok" && reply.structured !== undefined ? { ...told, structured: reply.structured } : told;
+};
+
+/** Something may have run to no known end: of a tool that changes nothing that is a failure, of any other nobody may say that it failed. */
+const unknown = (mutates: boolean, code: string, reason: string, text: string): Ran =>
+  mutates ? { ...nothing, outcome: "in-doubt", text: `${text} ${inDoubtText}`, code, reason } : failed(code, reason, text);
+
+const rounded = (ms: number): number => Math.round(ms * 1000) / 1000;

@@ -1,0 +1,165 @@
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+import { LRUCache } from "lru-cache";
+import type { Declaration } from "../api/declaration.ts";
+import { sha256Of } from "../api/digest.ts";
+import { HttpError, shown } from "./http.ts";
+import type { Offer, Offers } from "./offers.ts";
+
+export const declarationFormats = ["neutral", "anthropic", "openai-chat", "openai-responses"] as const;
+export type DeclarationFormat = (typeof declarationFormats)[number];
+
+/** What a declaration list may be asked for with, in the query's own words. */
+export const declarationParameters = ["format", "cache", "strict", "namespace", "limit", "cursor", "watch"] as const;
+export type DeclarationQuery = { readonly [Name in (typeof declarationParameters)[number]]?: string };
+
+export interface RenderOptions {
+  readonly cache?: "off" | "5m" | "1h";
+  readonly strict?: boolean;
+}
+
+/** Writes declarations in a provider's shape, byte for byte the same each time; what that provider would reject is left out and told. */
+export type RenderDeclarations = (
+  format: DeclarationFormat,
+  declarations: readonly Declaration[],
+  options: RenderOptions,
+) => { readonly body: string; readonly leftOut: readonly { readonly name: string; readonly rule: string; readonly where: string }[] };
+
+/** One answer to `GET /v1/declarations`, ready to send. */
+export interface RenderedList {
+  readonly body: Buffer;
+  /** Strong, over the bytes: `"sha256…"`. */
+  readonly etag: string;
+  /** What the provider would reject, as a header's value; the empty string for nothing. */
+  readonly leftOut: string;
+  /** Where the next page starts, null on the last. */
+  readonly nextCursor: string | null;
+  /** The body compressed, made when it is first asked for. */
+  readonly compressed: () => Promise<Buffer>;
+}
+
+const renderedBytes = 64 * 1024 * 1024;
+const compress = promisify(gzip);
+
+/** Renders a snapshot's declarations once for each way of asking. */
+export class DeclarationLists {
+  readonly #render: RenderDeclarations;
+  readonly #kept = new LRUCache<string, RenderedList>({
+    maxSize: renderedBytes,
+    // Twice, for what is compressed beside it; and something for those of a few bytes.
+    sizeCalculation: (list) => 1024 + 2 * list.body.length,
+  });
+
+  constructor(render: RenderDeclarations) {
+    this.#render = render;
+  }
+
+  /** Throws `HttpError` 400 `QueryInvalid`. */
+  list(offers: Offers, query: DeclarationQuery): RenderedList {
+    const asked = askedOf(query);
+    const key = JSON.stringify([offers.snapshot, asked]);
+    const kept = this.#kept.get(key);
+    if (kept) return kept;
+    const { page, nextCursor } = pageOf(offers.list, asked);
+    // A breakpoint within the list would only use one up: on all pages but the last there is none.
+    const cache = nextCursor === null ? asked.cache : "off";
+    const rendered = this.#render(
+      asked.format,
+      page.map((offer) => offer.declaration),
+      { ...(cache && { cache }), ...(asked.strict !== undefined && { strict: asked.strict }) },
+    );
+    const body = Buffer.from(rendered.body, "utf8");
+    let compressed: Promise<Buffer> | undefined;
+    const made: RenderedList = {
+      body,
+      etag: `"${sha256Of(body).slice("sha256:".length)}"`,
+      leftOut: leftOutHeader(rendered.leftOut),
+      nextCursor,
+      compressed: () => {
+        compressed ??= compress(body);
+        return compressed;
+      },
+    };
+    this.#kept.set(key, made);
+    return made;
+  }
+}
+
+interface Asked extends RenderOptions {
+  readonly format: DeclarationFormat;
+  readonly namespace?: string;
+  readonly limit?: number;
+  /** Name of the last declaration of the page before. */
+  readonly after?: string;
+}
+
+export const formatOf = (text: string | undefined): DeclarationFormat => {
+  const format = declarationFormats.find((known) => known === (text ?? "neutral"));
+  if (format === undefined) throw invalid("format", text, declarationFormats.join(", "));
+  return format;
+};
+
+const askedOf = ({ format, cache, strict, namespace, limit, cursor }: DeclarationQuery): Asked => ({
+  format: formatOf(format),
+  ...(cache !== undefined && { cache: cacheOf(cache) }),
+  ...(strict !== undefined && { strict: booleanOf("strict", strict) }),
+  ...(namespace !== undefined && { namespace }),
+  ...(limit !== undefined && { limit: countOf("limit", limit, 10_000) }),
+  ...(cursor !== undefined && cursor !== "" && { after: nameIn(cursor) }),
+});
+
+const cacheOf = (text: string): "off" | "5m" | "1h" => {
+  if (text === "off" || text === "5m" || text === "1h") return text;
+  throw invalid("cache", text, "off, 5m, 1h");
+};
+
+const booleanOf = (name: string, text: string): boolean => {
+  if (text === "true" || text === "false") return text === "true";
+  throw invalid(name, text, "true, false");
+};
+
+/** A count in a query, from 1 to `most`. Throws `HttpError` 400 `QueryInvalid`. */
+export const countOf = (name: string, text: string, most: number): number => {
+  const count = /^[1-9][0-9]{0,5}$/.test(text) ? Number(text) : 0;
+  if (count < 1 || count > most) throw invalid(name, text, `a whole number from 1 to ${most}`);
+  return count;
+};
+
+const invalid = (name: string, text: string | undefined, known: string): HttpError =>
+  new HttpError(400, "QueryInvalid", `'${shown(text ?? "")}' is not what the query parameter '${name}' takes: ${known}`);
+
+const cursorPrefix = "after:";
+
+const nameIn = (cursor: string): string => {
+  const text = Buffer.from(cursor.slice(0, 1024), "base64url").toString("utf8");
+  if (!text.startsWith(cursorPrefix)) throw new HttpError(400, "QueryInvalid", "the cursor is none that this catalogue gave out");
+  return text.slice(cursorPrefix.length);
+};
+
+/** A page starts after the name that ended the one before, so that a list which changes in between neither repeats nor skips what stayed. */
+const pageOf = (list: readonly Offer[], { namespace, limit, after }: Asked): { page: readonly Offer[]; nextCursor: string | null } => {
+  const chosen = namespace === undefined ? list : list.filter((offer) => offer.grant.namespace === namespace);
+  const rest = after === undefined ? chosen : chosen.filter((offer) => offer.declaration.name > after);
+  const page = limit === undefined ? rest : rest.slice(0, limit);
+  const last = page.at(-1);
+  if (page.length === rest.length || !last) return { page, nextCursor: null };
+  return { page, nextCursor: Buffer.from(cursorPrefix + last.declaration.name, "utf8").toString("base64url") };
+};
+
+/** A header must stay small, however many tools a provider rejects. */
+const leftOutShown = 20;
+
+/** An RFC 8941 list: `"name";rule="…";where="/…", "other";…`; more than are shown are counted. */
+const leftOutHeader = (leftOut: readonly { readonly name: string; readonly rule: string; readonly where: string }[]): string => {
+  const items = leftOut
+    .slice(0, leftOutShown)
+    .map(({ name, rule, where }) => `${quoted(name)};rule=${quoted(rule)};where=${quoted(where)}`);
+  if (leftOut.length > leftOutShown) items.push(`"";more=${leftOut.length - leftOutShown}`);
+  return items.join(", ");
+};
+
+const quoted = (text: string): string =>
+  `"${text
+    .slice(0, 120)
+    .replace(/[^\x20-\x7e]/g, "?")
+    .replace(/["\\]/g, "\\$&")}"`;
