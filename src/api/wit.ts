@@ -3,8 +3,19 @@
  *
  * Types are shared by reference where the component shares them, so a tree may be far larger when written out than it is here: whoever walks one
  * bounds what it produces.
+ *
+ * `names` is present on a type that WIT gives a name, the latest first and the defining one last: `type owner = string` and `use` add one. On a type
+ * without members, `docs` is what such a name was documented with.
  */
-export type WitType =
+export type WitType = WitShape & { readonly names?: readonly WitTypeName[]; readonly docs?: string };
+
+/** `interface` is the full id of the interface that the name belongs to, null for a type of the world itself. */
+export interface WitTypeName {
+  readonly interface: string | null;
+  readonly name: string;
+}
+
+export type WitShape =
   | { readonly kind: Primitive }
   | { readonly kind: "list"; readonly element: WitType; readonly length?: number }
   | { readonly kind: "map"; readonly key: WitType; readonly value: WitType }
