@@ -28,10 +28,13 @@ const rangeNames: Readonly<Record<string, string>> = {
   benchmarking: "a benchmarking address",
   teredo: "a Teredo address",
   rfc6145: "a translated address",
+  rfc6052: "an address of a network's own NAT64",
 };
 
 /** What IPv6 hands out to networks of the internet (RFC 4291, 2.4 and the IANA registry); everything else is refused. */
 const globalUnicast = ipaddr.IPv6.parseCIDR("2000::/3");
+/** The one NAT64 prefix whose form is fixed (RFC 6052, 2.1); a network's own prefix (RFC 8215) may hide the address anywhere. */
+const wellKnownNat64 = ipaddr.IPv6.parseCIDR("64:ff9b::/96");
 const documentation: readonly string[] = ["2001:db8::/32", "3fff::/20", "192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"];
 
 /**
@@ -69,8 +72,9 @@ const embeddedIpv4 = (address: Address): ipaddr.IPv4 | null => {
   const bytes = address.toByteArray();
   switch (address.range()) {
     case "ipv4Mapped":
-    case "rfc6052":
       return new ipaddr.IPv4(bytes.slice(12));
+    case "rfc6052":
+      return address.match(wellKnownNat64) ? new ipaddr.IPv4(bytes.slice(12)) : null;
     case "6to4":
       return new ipaddr.IPv4(bytes.slice(2, 6));
     default:
