@@ -59,7 +59,7 @@ export interface CallAnswer {
   readonly text: string;
   readonly structured?: JsonValue;
   /** Why, for operators: never sent to a caller who is none. */
-  readonly decision: { readonly id: string; readonly gate: string | null; readonly code: string | null; readonly reason: string | null };
+  readonly reason?: { readonly call: string; readonly gate: string | null; readonly code: string; readonly message: string };
 }
 
 /** The one sentence for every refusal by policy: which rule refused tells a model what to try next. */
@@ -134,8 +134,12 @@ export class Admission {
     };
     journal(entry);
     const { outcome, text, structured, code, reason } = ran;
-    const decision = { id, gate: entry.gate, code, reason };
-    return structured === undefined ? { outcome, text, decision } : { outcome, text, structured, decision };
+    return {
+      outcome,
+      text,
+      ...(structured !== undefined && { structured }),
+      ...(code !== null && { reason: { call: id, gate: entry.gate, code, message: reason ?? "" } }),
+    };
   }
 
   /** Offers the call to a host that runs what was approved, and to a second one at most, where nothing ran at the first. */

@@ -1,4 +1,3 @@
-import { createHash, timingSafeEqual } from "node:crypto";
 import { type SubjectKey, serviceAccountUser } from "./state.ts";
 
 /**
@@ -32,21 +31,3 @@ export const subjectsOf = (caller: Caller): readonly SubjectKey[] => [
 
 /** A caller as a key for what was computed for it. */
 export const callerKey = (caller: Caller): string => JSON.stringify([caller.user, caller.namespace, ...caller.groups]);
-
-/** Fixed tokens, compared in a time that tells nothing of them. */
-export const fixedTokens = (callers: ReadonlyMap<string, Caller>): Authenticate => {
-  const known = [...callers].map(([token, caller]) => ({ digest: digestOf(token), caller }));
-  return async (token) => {
-    if (token === null) return null;
-    const digest = digestOf(token);
-    return known.find((one) => timingSafeEqual(one.digest, digest))?.caller ?? null;
-  };
-};
-
-/** Everybody is this caller: for one machine and one person, where it is asked for by name. */
-export const everyoneIs =
-  (caller: Caller): Authenticate =>
-  async () =>
-    caller;
-
-const digestOf = (token: string): Buffer => createHash("sha256").update(token).digest();

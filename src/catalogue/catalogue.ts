@@ -1,0 +1,81 @@
+import type { AddressInfo, Server } from "node:net";
+import { Stalled } from "../api/errors.ts";
+import { Admission, type AdmissionDeps } from "./admission.ts";
+import type { Authenticate, Caller } from "./caller.ts";
+import type { ProviderTurns } from "./calls.ts";
+import { DeclarationLists, type RenderDeclarations } from "./declarations.ts";
+import { OfferBook, type ResolveOffers } from "./offers.ts";
+import { ToolSearch } from "./search.ts";
+import { catalogueServer, defaultServerLimits, type ServerLimits } from "./server.ts";
+import { defaultWatchLimits, Watches, type WatchLimits } from "./watch.ts";
+
+/** What a catalogue is made of: the rules, which are pure, and its edges. */
+export interface CatalogueDeps extends AdmissionDeps {
+  readonly authenticate: Authenticate;
+  readonly resolveOffers: ResolveOffers;
+  readonly render: RenderDeclarations;
+  readonly turns: ProviderTurns;
+  readonly isReady: () => boolean;
+  /** Hears of faults of the catalogue itself. */
+  readonly report: (fault: unknown) => void;
+}
+
+export interface CatalogueConfig {
+  /** Names that `Host` may hold besides the address that a request came to; no port. */
+  readonly hosts: readonly string[];
+  /** Values that `Origin` may hold: none, unless web pages are meant to call. */
+  readonly origins?: readonly string[];
+  /** Callers who are told why a call was refused: operators. Nobody by default. */
+  readonly explainsTo?: (caller: Caller) => boolean;
+  readonly limits?: ServerLimits;
+  readonly watchLimits?: WatchLimits;
+}
+
+export interface Catalogue {
+  readonly server: Server;
+  /** Listens and gives the address; port 0 takes a free one. Throws `Stalled` `AddressInUse` where another process listens there. */
+  listen(address: string, port: number): Promise<AddressInfo>;
+  /** Takes no more requests, ends the watches, and waits for the calls under way. */
+  close(): Promise<void>;
+}
+
+/** The catalogue's HTTP server: docs/catalogue.md says what it answers. */
+export const createCatalogue = (deps: CatalogueDeps, config: CatalogueConfig): Catalogue => {
+  const watches = new Watches(deps.state, config.watchLimits ?? defaultWatchLimits);
+  const server = catalogueServer({
+    authenticate: deps.authenticate,
+    offers: new OfferBook(deps.state, deps.resolveOffers),
+    lists: new DeclarationLists(deps.render),
+    search: new ToolSearch(),
+    watches,
+    admission: new Admission(deps),
+    turns: deps.turns,
+    guard: { hosts: new Set(config.hosts.map((host) => host.toLowerCase())), origins: new Set(config.origins ?? []) },
+    isReady: deps.isReady,
+    explainsTo: config.explainsTo ?? (() => false),
+    report: deps.report,
+    limits: config.limits ?? defaultServerLimits,
+  });
+  return {
+    server,
+    listen: (address, port) =>
+      new Promise((resolve, reject) => {
+        server.once("error", (error: NodeJS.ErrnoException) => reject(listenError(error, address, port)));
+        server.listen(port, address, () => {
+          const bound = server.address();
+          if (bound !== null && typeof bound === "object") resolve(bound);
+        });
+      }),
+    close: () =>
+      new Promise((resolve, reject) => {
+        watches.close();
+        server.close((error) => (error ? reject(error) : resolve()));
+        server.closeIdleConnections();
+      }),
+  };
+};
+
+const listenError = (error: NodeJS.ErrnoException, address: string, port: number): Error =>
+  error.code === "EADDRINUSE"
+    ? new Stalled("AddressInUse", `another process listens at ${address} port ${port}; end it or choose another port`, { cause: error })
+    : error;

@@ -1,0 +1,226 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { Invalid, Transient } from "../api/errors.ts";
+import { compactJson } from "../api/json.ts";
+import type { Admission } from "./admission.ts";
+import { type Authenticate, type Caller, callerKey } from "./caller.ts";
+import { answerCall, answerTurn, callRequestIn, type ProviderTurns } from "./calls.ts";
+import { countOf, type DeclarationLists, declarationParameters, formatOf } from "./declarations.ts";
+import { bearerToken, guardRequest, HttpError, type HttpGuard, queryOf, readJsonText, respond, respondError } from "./http.ts";
+import type { OfferBook } from "./offers.ts";
+import { openApiText } from "./openapi.ts";
+import { searchLimits, type ToolSearch } from "./search.ts";
+import type { Watches } from "./watch.ts";
+
+export interface ServerLimits {
+  /** Bytes of a request's body: one call, or a turn of them. */
+  readonly bodyBytes: number;
+  /** Time for a request's headers, and for all of it. */
+  readonly headersMs: number;
+  readonly requestMs: number;
+  /** A connection on which nothing moves for so long is closed. Above the longest deadline of a tool. */
+  readonly idleMs: number;
+  readonly connections: number;
+}
+
+export const defaultServerLimits: ServerLimits = {
+  bodyBytes: 4 * 1024 * 1024,
+  headersMs: 10_000,
+  requestMs: 30_000,
+  idleMs: 15 * 60_000,
+  connections: 4096,
+};
+
+export interface ServerParts {
+  readonly authenticate: Authenticate;
+  readonly offers: OfferBook;
+  readonly lists: DeclarationLists;
+  readonly search: ToolSearch;
+  readonly watches: Watches;
+  readonly admission: Admission;
+  readonly turns: ProviderTurns;
+  readonly guard: HttpGuard;
+  /** Whether the state has been filled; before, nobody is told that there are no tools. */
+  readonly isReady: () => boolean;
+  /** Callers who are told why a call was refused. */
+  readonly explainsTo: (caller: Caller) => boolean;
+  /** Hears of faults that are ours. */
+  readonly report: (fault: unknown) => void;
+  readonly limits: ServerLimits;
+}
+
+type Route = (
+  parts: ServerParts,
+  caller: Caller,
+  request: IncomingMessage,
+  response: ServerResponse,
+  search: string,
+) => Promise<void> | void;
+
+const listDeclarations: Route = async ({ offers, lists, watches, authenticate, report }, caller, request, response, search) => {
+  const { watch, ...query } = queryOf(search, declarationParameters);
+  const token = bearerToken(request);
+  if (watch !== undefined) {
+    lists.list(offers.offersFor(caller), query);
+    watches.add(response, {
+      caller: callerKey(caller),
+      etag: () => {
+        try {
+          return lists.list(offers.offersFor(caller), query).etag;
+        } catch (fault) {
+          report(fault);
+          return null;
+        }
+      },
+      stillValid: async () => {
+        const now = await authenticate(token);
+        return now !== null && callerKey(now) === callerKey(caller);
+      },
+    });
+    return;
+  }
+  const list = lists.list(offers.offersFor(caller), query);
+  const compressed = list.body.length > smallestCompressed && acceptsGzip(request);
+  const etag = compressed ? list.etag.replace(/"$/, '-gzip"') : list.etag;
+  const headers: Record<string, string> = { etag, vary: "accept-encoding, authorization" };
+  if (list.leftOut !== "") headers["ambit-left-out"] = list.leftOut;
+  if (list.nextCursor !== null) headers["ambit-next-cursor"] = list.nextCursor;
+  if (matchesEtag(request, list.etag)) {
+    response.writeHead(304, { "cache-control": "private, no-cache", ...headers }).end();
+  } else if (compressed) {
+    respond(response, 200, await list.compressed(), { ...headers, "content-encoding": "gzip" });
+  } else {
+    respond(response, 200, list.body, headers);
+  }
+};
+
+/** Below this, compressing saves no packet. */
+const smallestCompressed = 1024;
+
+const acceptsGzip = (request: IncomingMessage): boolean => {
+  const accepted = String(request.headers["accept-encoding"] ?? "").toLowerCase();
+  return /(^|[ ,])(gzip|\*)([ ,;]|$)/.test(accepted) && !/gzip *; *q=0(\.0*)?([ ,]|$)/.test(accepted);
+};
+
+const matchesEtag = (request: IncomingMessage, etag: string): boolean => {
+  const known = request.headers["if-none-match"];
+  if (known === undefined) return false;
+  if (known.trim() === "*") return true;
+  return known.split(",").some(
+    (one) =>
+      one
+        .trim()
+        .replace(/^W\//, "")
+        .replace(/-gzip"$/, '"') === etag,
+  );
+};
+
+const oneDeclaration: Route = ({ offers }, caller, request, response, search) => {
+  queryOf(search, []);
+  const offer = offers.offersFor(caller).byName.get(lastSegment(request));
+  if (!offer) throw new HttpError(404, "NotOffered", "no tool of this name is offered to you");
+  respond(response, 200, compactJson({ ...offer.declaration }));
+};
+
+const lastSegment = (request: IncomingMessage): string => {
+  const [path = ""] = (request.url ?? "").split("?", 1);
+  try {
+    return decodeURIComponent(path.slice(path.lastIndexOf("/") + 1));
+  } catch (cause) {
+    if (cause instanceof URIError) throw new HttpError(400, "PathInvalid", "the path is not percent-encoded UTF-8");
+    throw cause;
+  }
+};
+
+const searchTools: Route = ({ offers, search: tools }, caller, _request, response, search) => {
+  const { q, limit } = queryOf(search, ["q", "limit"]);
+  if (q === undefined || q.trim() === "") throw new HttpError(400, "QueryInvalid", "say what to search for: ?q=…");
+  if (q.length > searchLimits.queryLength) {
+    throw new HttpError(400, "QueryInvalid", `the question is longer than the ${searchLimits.queryLength} characters allowed`);
+  }
+  const most = limit === undefined ? searchLimits.defaultHits : countOf("limit", limit, searchLimits.hits);
+  const hits = tools.search(offers.offersFor(caller), q, most);
+  respond(response, 200, compactJson({ hits: hits.map(({ declaration, score }) => ({ declaration: { ...declaration }, score })) }));
+};
+
+const callTools: Route = async ({ offers, admission, turns, limits, explainsTo }, caller, request, response, search) => {
+  const { format: formatText } = queryOf(search, ["format"]);
+  const format = formatOf(formatText);
+  const text = await readJsonText(request, limits.bodyBytes);
+  const call = { admission, caller, offers: offers.offersFor(caller) };
+  const answer =
+    format === "neutral" ? await answerCall(call, callRequestIn(text), explainsTo(caller)) : await answerTurn(call, turns, format, text);
+  respond(response, 200, answer);
+};
+
+const openApi: Route = (_parts, _caller, _request, response) => respond(response, 200, openApiText);
+
+const routes: readonly { readonly path: RegExp; readonly method: "GET" | "POST"; readonly route: Route }[] = [
+  { path: /^\/v1\/declarations$/, method: "GET", route: listDeclarations },
+  { path: /^\/v1\/declarations\/[^/]+$/, method: "GET", route: oneDeclaration },
+  { path: /^\/v1\/search$/, method: "GET", route: searchTools },
+  { path: /^\/v1\/calls$/, method: "POST", route: callTools },
+  { path: /^\/v1\/openapi\.json$/, method: "GET", route: openApi },
+];
+
+/** The HTTP server of a catalogue, not yet listening. */
+export const catalogueServer = (parts: ServerParts): Server => {
+  const { limits } = parts;
+  const server = createServer(
+    {
+      headersTimeout: limits.headersMs,
+      requestTimeout: limits.requestMs,
+      connectionsCheckingInterval: 1_000,
+      keepAliveTimeout: 60_000,
+      maxHeaderSize: 32 * 1024,
+    },
+    (request, response) => {
+      handle(parts, request, response).catch((thrown: unknown) => {
+        if (!isCallersFault(thrown)) parts.report(thrown);
+        if (response.headersSent) response.destroy();
+        else respondError(response, thrown);
+      });
+    },
+  );
+  server.maxConnections = limits.connections;
+  server.setTimeout(limits.idleMs);
+  return server;
+};
+
+const isCallersFault = (thrown: unknown): boolean => thrown instanceof HttpError || thrown instanceof Invalid;
+
+const handle = async (parts: ServerParts, request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const url = request.url ?? "";
+  const mark = url.indexOf("?");
+  const path = mark < 0 ? url : url.slice(0, mark);
+  if (path === "/healthz") return respond(response, 200, '{"status":"ok"}');
+  if (path === "/readyz") return readiness(parts, response);
+  guardRequest(request, parts.guard);
+  const caller = await callerOf(parts, request);
+  const found = routes.filter((candidate) => candidate.path.test(path));
+  const method = request.method === "HEAD" ? "GET" : request.method;
+  const match = found.find((candidate) => candidate.method === method);
+  if (!found[0]) throw new HttpError(404, "PathUnknown", "there is nothing at this path; /v1/openapi.json describes what there is");
+  if (!match) throw new HttpError(405, "MethodNotAllowed", `use ${found[0].method} here`, { allow: found[0].method });
+  if (!parts.isReady()) throw new HttpError(503, "NotReady", "the catalogue does not know its tools yet", { "retry-after": "1" });
+  await match.route(parts, caller, request, response, mark < 0 ? "" : url.slice(mark + 1));
+};
+
+const readiness = ({ isReady }: ServerParts, response: ServerResponse): void =>
+  isReady() ? respond(response, 200, '{"status":"ready"}') : respond(response, 503, '{"status":"starting"}');
+
+const callerOf = async ({ authenticate, report }: ServerParts, request: IncomingMessage): Promise<Caller> => {
+  let caller: Caller | null;
+  try {
+    caller = await authenticate(bearerToken(request));
+  } catch (thrown) {
+    if (!(thrown instanceof Transient)) throw thrown;
+    report(thrown);
+    throw new HttpError(503, "AuthenticationUnavailable", "who you are cannot be checked at the moment", { "retry-after": "1" });
+  }
+  if (caller === null) {
+    throw new HttpError(401, "Unauthenticated", "send a token that is valid here: Authorization: Bearer …", {
+      "www-authenticate": 'Bearer realm="ambit"',
+    });
+  }
+  return caller;
+};
