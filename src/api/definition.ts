@@ -16,7 +16,7 @@ export type DefinitionDigest = `v1:${Sha256Digest}`;
  *
  *   { "hosts": ["api.github.com"], "volumes": ["docs:/docs:ro"], "secrets": [], "imports": ["wasi:http/outgoing-handler@0.2.6"] }
  *
- * A volume is `name:mountPath:ro` or `:rw`; a secret is the name of what the environment takes from it.
+ * A volume is `name:mountPath:ro` or `:rw`, `name=claim:mountPath:ro` where it comes from a claim; a secret is the name of what the environment takes from it.
  */
 export interface Reach {
   readonly hosts: readonly string[];
