@@ -1,0 +1,207 @@
+import { Ajv2020, type AnySchemaObject } from "ajv/dist/2020.js";
+import type { DataValidationCxt } from "ajv/dist/types/index.js";
+import { Invalid } from "../api/errors.ts";
+import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../api/json.ts";
+import { base64Pattern } from "../declaration/schema.ts";
+import { mapChildren } from "../declaration/subschemas.ts";
+import { isBase64 } from "./base64.ts";
+import { assertUsableSchema, compilePattern, unusable } from "./schema-usable.ts";
+import { type SchemaViolation, violation, violationOf } from "./schema-violation.ts";
+
+/** Judges a value; null where it satisfies the schema. */
+export type SchemaJudge = (value: JsonValue) => SchemaViolation | null;
+
+/** Steps of one judgement: a subschema looked at, or 16 characters matched against a pattern. An ordinary call takes fewer than a thousand. */
+const mostSteps = 1_000_000;
+
+/**
+ * A judge for a reviewed schema (JSON Schema 2020-12). Numbers are compared exactly whatever their size; `format` and `contentEncoding` are notes to
+ * the reader; nothing is fetched; time and memory are bounded for any schema and any value.
+ *
+ * Throws `Invalid` with code `SchemaUnusable`: see `assertUsableSchema`; also where the schema isn't valid under the meta-schema.
+ */
+export const compileSchema = (schema: JsonObject): SchemaJudge => {
+  assertUsableSchema(schema);
+  assertValidSchema(schema);
+  const validate = compiled(makeAjv(), prepared(schema));
+  return (value) => {
+    const judgement = new Judgement();
+    try {
+      return validate.call(judgement, judgement.rounded(value)) ? null : violationOf(validate.errors ?? [], value);
+    } catch (thrown) {
+      if (thrown instanceof TooManySteps) return violation("", "arguments simple enough to be checked", "more than can be checked in time");
+      throw thrown;
+    }
+  };
+};
+
+/** Knows the meta-schema alone; nothing of ours is ever added to it. */
+const metaSchema = new Ajv2020({ strict: false, logger: false });
+
+const assertValidSchema = (schema: JsonObject): void => {
+  if (metaSchema.validateSchema(roundedCopy(schema) as AnySchemaObject)) return;
+  const error = metaSchema.errors?.[0];
+  throw unusable(error?.instancePath ?? "", `not valid JSON Schema 2020-12: ${error?.message ?? "for an unknown reason"}`);
+};
+
+const compiled = (ajv: Ajv2020, schema: AnySchemaObject): ReturnType<Ajv2020["compile"]> => {
+  try {
+    return ajv.compile(schema);
+  } catch (cause) {
+    if (cause instanceof Invalid) throw cause;
+    throw unusable("", `it can't be compiled: ${cause instanceof Error ? cause.message : String(cause)}`, cause);
+  }
+};
+
+class TooManySteps extends Error {}
+
+/**
+ * One judgement: the `this` of our keywords. ajv knows no integers beyond 2^53, so it walks a copy of the value in which they are rounded, and every
+ * keyword that compares numbers asks here for the exact value.
+ */
+class Judgement {
+  readonly #exact = new Map<object, JsonValue>();
+  #steps = 0;
+
+  step(count = 1): void {
+    this.#steps += count;
+    if (this.#steps > mostSteps) throw new TooManySteps();
+  }
+
+  /** The copy for ajv; the value itself where nothing in it needs rounding. */
+  rounded(value: JsonValue): unknown {
+    if (typeof value === "bigint") return Number(value);
+    if (typeof value !== "object" || value === null) return value;
+    const copy = Array.isArray(value) ? value.map((item: JsonValue) => this.rounded(item)) : this.#roundedObject(value as JsonObject);
+    this.#exact.set(copy, value);
+    return copy;
+  }
+
+  #roundedObject(object: JsonObject): object {
+    const copy: Record<string, unknown> = Object.create(null);
+    for (const [key, value] of Object.entries(object)) copy[key] = this.rounded(value);
+    return copy;
+  }
+
+  /** The value that ajv sees as `data`. The root is an object, so a number always has a parent. */
+  exact(data: unknown, place: DataValidationCxt | undefined): JsonValue {
+    if (typeof data === "object" && data !== null) return this.#exact.get(data) ?? null;
+    if (typeof data !== "number") return data as JsonValue;
+    const parent = place?.parentData ? this.#exact.get(place.parentData) : undefined;
+    const exact = parent === undefined ? undefined : (parent as Record<string | number, JsonValue>)[place?.parentDataProperty ?? ""];
+    return typeof exact === "bigint" ? exact : data;
+  }
+}
+
+/** Added to every subschema, before anything else in it is looked at. */
+const stepKeyword = "ambitStep";
+
+/** The keywords that compare values, as ajv's own would for what fits a double. */
+const exactKeywords: Readonly<Record<string, (asked: JsonValue) => (value: JsonValue) => boolean>> = {
+  minimum: (asked) => (value) => !isNumeric(value) || !isNumeric(asked) || value >= asked,
+  maximum: (asked) => (value) => !isNumeric(value) || !isNumeric(asked) || value <= asked,
+  exclusiveMinimum: (asked) => (value) => !isNumeric(value) || !isNumeric(asked) || value > asked,
+  exclusiveMaximum: (asked) => (value) => !isNumeric(value) || !isNumeric(asked) || value < asked,
+  multipleOf: (asked) => (value) => !isNumeric(value) || !isNumeric(asked) || isMultiple(value, asked),
+  const: (asked) => {
+    const wanted = canonicalJson(asked);
+    return (value) => canonicalJson(value) === wanted;
+  },
+  enum: (asked) => {
+    const wanted = new Set(Array.isArray(asked) ? asked.map(canonicalJson) : []);
+    return (value) => wanted.has(canonicalJson(value));
+  },
+  uniqueItems: (asked) => (value) => asked !== true || !Array.isArray(value) || new Set(value.map(canonicalJson)).size === value.length,
+};
+
+const isNumeric = (value: JsonValue): value is number | bigint => typeof value === "number" || typeof value === "bigint";
+
+const isMultiple = (value: number | bigint, of: number | bigint): boolean => {
+  const isWhole = (number: number | bigint): boolean => typeof number === "bigint" || Number.isInteger(number);
+  if (isWhole(value) && isWhole(of)) return BigInt(value) % BigInt(of) === 0n;
+  const quotient = Number(value) / Number(of);
+  return Number.isFinite(quotient) && Math.abs(quotient - Math.round(quotient)) < 1e-9 * Math.max(1, Math.abs(quotient));
+};
+
+const makeAjv = (): Ajv2020 => {
+  const ajv = new Ajv2020({
+    meta: false,
+    strict: false,
+    validateFormats: false,
+    validateSchema: false,
+    inlineRefs: false,
+    ownProperties: true,
+    passContext: true,
+    verbose: true,
+    messages: true,
+    logger: false,
+    code: { regExp: Object.assign(linearExpression, { code: "linearExpression" }) },
+  });
+  ajv.addKeyword({
+    keyword: stepKeyword,
+    before: "$ref",
+    errors: false,
+    schema: false,
+    validate(this: Judgement) {
+      this.step();
+      return true;
+    },
+  });
+  for (const [keyword, demand] of Object.entries(exactKeywords)) {
+    ajv.removeKeyword(keyword);
+    ajv.addKeyword({
+      keyword,
+      compile: (asked: JsonValue) => {
+        const holds = demand(asked);
+        return function (this: Judgement, data: unknown, place?: DataValidationCxt) {
+          return holds(this.exact(data, place));
+        };
+      },
+    });
+  }
+  ajv.removeKeyword("pattern");
+  ajv.addKeyword({
+    keyword: "pattern",
+    type: "string",
+    compile: (pattern: string) => {
+      const matches = matcherOf(pattern);
+      return function (this: Judgement, data: string) {
+        this.step(1 + (data.length >> 4));
+        return matches(data);
+      };
+    },
+  });
+  return ajv;
+};
+
+const matcherOf = (pattern: string): ((text: string) => boolean) => {
+  if (pattern === base64Pattern) return isBase64;
+  const expression = compilePattern(pattern, "");
+  return (text) => expression.test(text);
+};
+
+/** What ajv matches the keys of `patternProperties` with. */
+const linearExpression = (pattern: string): { test: (text: string) => boolean; toString: () => string } => ({
+  test: matcherOf(pattern),
+  toString: () => `/${pattern}/`,
+});
+
+/** The schema for ajv: every subschema counted, numbers as they are where our keywords read them and rounded elsewhere. */
+const prepared = (schema: JsonObject): AnySchemaObject => {
+  const prepare = (child: JsonValue): JsonValue => (isJsonObject(child) ? prepared(child) : child);
+  const copy = mapChildren(schema, prepare);
+  for (const [keyword, value] of Object.entries(copy)) {
+    if (typeof value === "bigint" && !Object.hasOwn(exactKeywords, keyword)) copy[keyword] = Number(value);
+  }
+  delete copy.$schema;
+  copy[stepKeyword] = true;
+  return copy;
+};
+
+/** The schema for the meta-schema's judge, which compares no numbers that matter. */
+const roundedCopy = (value: JsonValue): JsonValue => {
+  if (typeof value === "bigint") return Number(value);
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(roundedCopy);
+  return Object.fromEntries(Object.entries(value as JsonObject).map(([key, item]) => [key, roundedCopy(item)]));
+};
