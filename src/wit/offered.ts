@@ -1,0 +1,121 @@
+import type { ComponentInterface, WitFunction, WitType } from "../api/wit.ts";
+import { splitInterfaceId } from "./docs.ts";
+import { partsOf } from "./type-parts.ts";
+
+export interface NotOffered {
+  readonly interface: string | null;
+  readonly function: string;
+  /** One sentence without a full stop, for the person who drafts or reviews. */
+  readonly reason: string;
+}
+
+export interface OfferedFunctions {
+  readonly offered: readonly WitFunction[];
+  readonly notOffered: readonly NotOffered[];
+  /** Entries of `exclude` that no exported function matches: most likely misspelt, so that what they meant to exclude is offered. */
+  readonly unmatchedExclusions: readonly string[];
+}
+
+/**
+ * Which exported functions can be tools, and why the others cannot (docs/reading-components.md, "What is offered").
+ *
+ * An entry of `exclude` is the name of a function (`list-issues`), the id of an interface with or without its version
+ * (`example:github/issues@0.1.0`), or both with a `#` between them.
+ */
+export const offeredFunctions = (component: ComponentInterface, exclude: readonly string[]): OfferedFunctions => {
+  const offered: WitFunction[] = [];
+  const notOffered: NotOffered[] = [];
+  const matched = new Set<string>();
+  const wholeComponent = reasonAgainstAll(component);
+  const crossing = new JsonCrossing();
+  for (const fn of component.functions) {
+    const exclusions = exclude.filter((entry) => isExcludedBy(fn, entry));
+    for (const entry of exclusions) matched.add(entry);
+    const reason =
+      reasonAgainst(fn) ??
+      (exclusions.length > 0 ? "the workload excludes it" : undefined) ??
+      (isUntypedInterface(fn.interface) ? undefined : wholeComponent) ??
+      crossing.obstacleOf(fn);
+    if (reason === undefined) offered.push(fn);
+    else notOffered.push({ interface: fn.interface, function: fn.name, reason });
+  }
+  return { offered, notOffered, unmatchedExclusions: exclude.filter((entry) => !matched.has(entry)) };
+};
+
+const reasonAgainstAll = (component: ComponentInterface): string | undefined => {
+  const server = component.exports.find(({ id }) => /^wasi:http\/(incoming-handler|handler)(@|$)/.test(id));
+  return server && `the component exports ${server.id}, so it is a server and not a tool`;
+};
+
+const reasonAgainst = (fn: WitFunction): string | undefined => {
+  if (fn.interface?.startsWith("wasi:")) return "it belongs to a WASI interface, which the host calls and no model";
+  if (isUntypedInterface(fn.interface)) return "it lists or calls tools that the component defines at run time, and is none itself";
+  if (fn.form !== "function") return `it is a ${fn.form} of a resource, which only a caller that keeps the resource could use`;
+  if (isToolchainInit(fn)) return "it is how the component's toolchain loads its script";
+  return undefined;
+};
+
+const isUntypedInterface = (id: string | null): boolean => id !== null && /^ambit:tool\/untyped(@|$)/.test(id);
+
+/** componentize-qjs adds this export to every component; a tool of the same name has another signature. */
+const isToolchainInit = (fn: WitFunction): boolean =>
+  fn.interface === null && fn.name === "init" && fn.params[0]?.name === "shim" && fn.params[1]?.name === "script";
+
+const isExcludedBy = (fn: WitFunction, entry: string): boolean => {
+  const hash = entry.indexOf("#");
+  if (hash >= 0) return isInterface(fn, entry.slice(0, hash)) && fn.name === entry.slice(hash + 1);
+  return fn.name === entry || isInterface(fn, entry);
+};
+
+const isInterface = (fn: WitFunction, id: string): boolean => {
+  if (fn.interface === null || id === "") return false;
+  if (fn.interface === id) return true;
+  const split = splitInterfaceId(fn.interface);
+  return split !== null && `${split.package.replace(/@.*/, "")}/${split.name}` === id;
+};
+
+/** Finds what keeps a function's types from being JSON. Remembers types that it has seen, since they may be shared without end. */
+class JsonCrossing {
+  readonly #seen = new Map<WitType, string | undefined>();
+
+  obstacleOf(fn: WitFunction): string | undefined {
+    for (const param of fn.params) {
+      const obstacle = this.#within(param.type);
+      if (obstacle) return `its parameter ${param.name} ${obstacle}, which JSON cannot carry`;
+    }
+    const obstacle = fn.result ? this.#within(fn.result) : undefined;
+    return obstacle && `its result ${obstacle}, which JSON cannot carry`;
+  }
+
+  /** `is a resource (request)`, `has the field body that is a stream`. */
+  #within(type: WitType): string | undefined {
+    if (this.#seen.has(type)) return this.#seen.get(type);
+    const found = obstacle(type) ?? this.#inParts(type);
+    this.#seen.set(type, found);
+    return found;
+  }
+
+  #inParts(type: WitType): string | undefined {
+    for (const part of partsOf(type)) {
+      const found = this.#within(part.type);
+      if (found) return `has ${part.role} that ${found}`;
+    }
+    return undefined;
+  }
+}
+
+const obstacle = (type: WitType): string | undefined => {
+  switch (type.kind) {
+    case "own":
+    case "borrow":
+      return `is a resource (${type.resource})`;
+    case "stream":
+      return "is a stream";
+    case "future":
+      return "is a future";
+    case "error-context":
+      return "is an error-context";
+    default:
+      return undefined;
+  }
+};
