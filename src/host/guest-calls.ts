@@ -1,0 +1,131 @@
+import { Invalid } from "../api/errors.ts";
+import type { HostLimits } from "../api/host.ts";
+import { compactJson, type JsonObject } from "../api/json.ts";
+import type { ComponentInterface, WitFunction } from "../api/wit.ts";
+import { parseArguments } from "../translate/arguments.ts";
+import { resultOf, type ToolResult } from "../translate/result.ts";
+import { toComponentValues } from "../translate/to-component.ts";
+import { failureOf, failures } from "./failure.ts";
+import { type Instantiate, ToolInstance } from "./tool-instance.ts";
+import type { ToWorker, WorkerReply } from "./worker-protocol.ts";
+
+type Call = Extract<ToWorker, { kind: "call" }>;
+
+/** What one instance of the component is given to import, and how that ends. */
+export interface GuestImports {
+  readonly imports: object;
+  /** Ends what the instance still holds: sockets, files. */
+  dispose(): void;
+}
+
+export interface GuestDeps {
+  readonly instantiate: Instantiate;
+  readonly modules: ReadonlyMap<string, WebAssembly.Module>;
+  readonly component: ComponentInterface;
+  readonly limits: HostLimits;
+  readonly callsPerInstance: number;
+  readonly makeImports: () => GuestImports;
+}
+
+interface LiveInstance {
+  readonly tool: ToolInstance;
+  readonly held: GuestImports;
+}
+
+/** Lifting is bounded above what a result may be, since the exact bound is judged on its text: elements weigh more in memory than in JSON. */
+const liftingLimit = (resultBytes: number): number => 2 * resultBytes + 64 * 1024;
+
+/**
+ * Runs one call at a time in an instance that was made before the call came. An instance that trapped, or that has served its number of calls, is never
+ * used again.
+ */
+export class GuestCalls {
+  readonly #deps: GuestDeps;
+  readonly #functions: ReadonlyMap<string, WitFunction>;
+  readonly #ready: LiveInstance[] = [];
+
+  constructor(deps: GuestDeps) {
+    this.#deps = deps;
+    this.#functions = new Map(deps.component.functions.map((fn) => [functionKey(fn.interface, fn.name), fn]));
+  }
+
+  /** Makes instances until `count` are ready. Throws what instantiation throws: the component's own start may trap. */
+  prepare(count: number): void {
+    while (this.#ready.length < count) this.#ready.push(this.#make());
+  }
+
+  async run(call: Call): Promise<WorkerReply> {
+    const fn = this.#functions.get(functionKey(call.interface, call.function));
+    if (fn === undefined) return refused("FunctionUnknown", `the component exports no function ${call.function} there`);
+    let parameters: unknown[];
+    try {
+      parameters = toComponentValues(fn, parseArguments(call.arguments));
+    } catch (error) {
+      if (error instanceof Invalid) return refused(error.code, error.message);
+      throw error;
+    }
+    return this.#runIn(fn, parameters);
+  }
+
+  async #runIn(fn: WitFunction, parameters: readonly unknown[]): Promise<WorkerReply> {
+    const { limits } = this.#deps;
+    let instance: LiveInstance;
+    try {
+      instance = this.#ready.pop() ?? this.#make();
+    } catch (error) {
+      return { kind: "failed", ...failureOf(error, { usedBytes: 0, capBytes: limits.memoryBytes }, limits.resultBytes), ran: true };
+    }
+    const { tool } = instance;
+    const exported = tool.find(fn);
+    if (exported === undefined) return { kind: "failed", ...failures.unavailable(`its function ${fn.name} was not found`), ran: false };
+    tool.guard.refill();
+    tool.calls++;
+    try {
+      const result = await settle(exported, parameters, fn, limits.resultBytes);
+      this.#keepOrEnd(instance);
+      return { kind: "answer", json: replyJson(result) };
+    } catch (error) {
+      const memory = { usedBytes: tool.memoryBytes, capBytes: limits.memoryBytes };
+      instance.held.dispose();
+      return { kind: "failed", ...failureOf(error, memory, limits.resultBytes), ran: true };
+    }
+  }
+
+  #keepOrEnd(instance: LiveInstance): void {
+    if (instance.tool.calls < this.#deps.callsPerInstance) this.#ready.push(instance);
+    else instance.held.dispose();
+  }
+
+  #make(): LiveInstance {
+    const { instantiate, modules, limits, makeImports } = this.#deps;
+    const held = makeImports();
+    return { tool: new ToolInstance(instantiate, modules, held.imports, liftingLimit(limits.resultBytes)), held };
+  }
+}
+
+/** Calls and awaits only a promise of the engine: a value of the guest's may have a member `then`. */
+const settle = async (
+  exported: (...parameters: readonly unknown[]) => unknown,
+  parameters: readonly unknown[],
+  fn: WitFunction,
+  resultBytes: number,
+): Promise<ToolResult> => {
+  let settled: { returned: unknown } | { thrown: unknown };
+  try {
+    const returned = exported(...parameters);
+    settled = { returned: returned instanceof Promise ? await returned : returned };
+  } catch (thrown) {
+    settled = { thrown };
+  }
+  return resultOf(fn, settled, resultBytes);
+};
+
+const replyJson = (result: ToolResult): string => {
+  const head = `{"outcome":"${result.outcome}","text":${JSON.stringify(result.text)}`;
+  const structured: JsonObject | undefined = result.outcome === "ok" ? result.structured : undefined;
+  return structured === undefined ? head : `${head},"structured":${compactJson(structured)}`;
+};
+
+const functionKey = (id: string | null, name: string): string => `${id ?? ""}#${name}`;
+
+const refused = (code: string, message: string): WorkerReply => ({ kind: "refused", code, message });

@@ -1,0 +1,46 @@
+import type { AddressInfo } from "node:net";
+import { messageOf } from "../api/errors.ts";
+import type { HostConfig } from "../api/host.ts";
+import { hostServer } from "./server.ts";
+import { ToolHost } from "./tool-host.ts";
+
+/** How long running calls may go on after a host was asked to end. */
+const shutdownGraceMs = 10_000;
+
+/** The first line that a host prints. */
+export interface Listening {
+  readonly listening: { readonly address: string; readonly port: number };
+}
+
+/**
+ * Serves one component until `signal` aborts, then lets running calls finish. Prints one JSON line with the bound address on standard output, and the
+ * guest's own output as JSON lines after it.
+ *
+ * Rejects where the address can't be bound or the configuration's root key is none. A component in the cache that no longer loads is reported on
+ * standard error and awaited anew.
+ */
+export const runHost = async (config: HostConfig, signal: AbortSignal): Promise<void> => {
+  const print = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
+  const host = new ToolHost(config, { now: () => performance.now(), log: (stream, line) => print({ guest: stream, line }) });
+  const server = hostServer(host);
+  await new Promise<void>((listening, failed) => {
+    server.once("error", failed);
+    server.listen(config.listen.port, config.listen.address, listening);
+  });
+  const { address, port } = server.address() as AddressInfo;
+  const line: Listening = { listening: { address, port } };
+  print(line);
+  host.resume().catch((error: unknown) => print({ error: "the cached component was not loaded", reason: messageOf(error) }));
+  await aborted(signal);
+  await host.close(shutdownGraceMs);
+  await new Promise<void>((closed) => {
+    server.close(() => closed());
+    server.closeAllConnections();
+  });
+};
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });

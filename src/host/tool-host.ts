@@ -1,0 +1,140 @@
+import { isUtf8 } from "node:buffer";
+import { randomUUID } from "node:crypto";
+import { sha256Of } from "../api/digest.ts";
+import { Invalid, Refused, Waiting } from "../api/errors.ts";
+import type { HostConfig } from "../api/host.ts";
+import { UsedNonces } from "../tickets/nonces.ts";
+import { allowedSkewMs, type TicketKey, verifyTicket } from "../tickets/ticket.ts";
+import { CompiledCache } from "./compiled-cache.ts";
+import { Deliveries, ed25519PublicKey } from "./delivery.ts";
+import { loadComponent } from "./load-component.ts";
+import { type PoolReply, WorkerPool } from "./worker-pool.ts";
+
+/** Tickets remembered at once: 1,000 calls a second for as long as a ticket lives. */
+const nonceCapacity = 150_000;
+
+/** When a component that was not loaded for a passing reason is worth sending again. */
+const retryAfterMs = 1000;
+
+export interface ToolHostDeps {
+  /** Milliseconds on a monotonic clock. */
+  readonly now: () => number;
+  readonly log: (stream: "stdout" | "stderr", line: string) => void;
+}
+
+/** What a host tells of itself to whoever delivers to it. */
+export interface Boot {
+  readonly boot: string;
+  readonly component: string;
+  readonly pod: string;
+  /** Whether the component is here already, from before a restart. */
+  readonly hasComponent: boolean;
+}
+
+/**
+ * One start of a host: what it was given, and the calls it takes. Knows no HTTP.
+ *
+ * Until keys and the component (and an address table, where names resolve from one) have come, `missing` says what is awaited and calls are refused.
+ */
+export class ToolHost {
+  readonly #config: HostConfig;
+  readonly #deps: ToolHostDeps;
+  readonly #boot = randomUUID();
+  readonly #deliveries: Deliveries;
+  readonly #cache: CompiledCache;
+  readonly #nonces = new UsedNonces(nonceCapacity);
+  #keys: ReadonlyMap<string, TicketKey> | undefined;
+  /** Time of day minus monotonic time, by the signed time of the last key set. */
+  #clockOffset = 0;
+  #addresses: Readonly<Record<string, readonly string[]>> | undefined;
+  #pool: WorkerPool | undefined;
+  #loading: Promise<void> | undefined;
+  #isClosing = false;
+
+  constructor(config: HostConfig, deps: ToolHostDeps) {
+    this.#config = config;
+    this.#deps = deps;
+    this.#deliveries = new Deliveries(ed25519PublicKey(config.rootKey, "the root key"), this.#boot);
+    this.#cache = new CompiledCache(config.cacheFolder, config.component, config.limits.memoryBytes);
+  }
+
+  get boot(): Boot {
+    const { component, podUid } = this.#config;
+    return { boot: this.#boot, component, pod: podUid, hasComponent: this.#pool !== undefined };
+  }
+
+  /** What must still come before calls are taken; empty when ready. */
+  get missing(): readonly string[] {
+    const missing: string[] = [];
+    if (this.#isClosing) missing.push("shutdown");
+    if (this.#keys === undefined) missing.push("keys");
+    if (this.#config.resolver === "table" && this.#addresses === undefined) missing.push("addresses");
+    if (this.#pool === undefined) missing.push("component");
+    return missing;
+  }
+
+  /** Loads the component if its bytes lie in the cache from before a restart. */
+  async resume(): Promise<void> {
+    const bytes = await this.#cache.readComponent();
+    if (bytes !== undefined) await this.#load(bytes);
+  }
+
+  takeKeys(document: unknown): void {
+    const { keys, time } = this.#deliveries.takeKeys(document);
+    this.#keys = keys;
+    this.#clockOffset = time - this.#deps.now();
+  }
+
+  takeAddresses(document: unknown): void {
+    this.#addresses = this.#deliveries.takeAddresses(document);
+    this.#pool?.dialOnly(this.#addresses);
+  }
+
+  /** Takes exactly the bytes that this host was started for. Throws `Refused` with code `DigestMismatch`, and what `loadComponent` throws. */
+  async takeComponent(bytes: Uint8Array): Promise<void> {
+    const digest = sha256Of(bytes);
+    if (digest !== this.#config.component) {
+      throw new Refused("DigestMismatch", `the bytes are ${digest}, and this host runs only ${this.#config.component}`);
+    }
+    if (this.#pool !== undefined) return;
+    await this.#load(bytes, () => this.#cache.writeComponent(bytes));
+  }
+
+  /** Runs one call. Throws `Refused` or `Invalid` where nothing ran and nothing was used up but the ticket. */
+  async call(ticket: string | undefined, body: Buffer): Promise<PoolReply> {
+    const pool = this.#pool;
+    if (pool === undefined || this.#keys === undefined || this.missing.length > 0) {
+      throw new Waiting("NotReady", `the host still waits for: ${this.missing.join(", ")}`, retryAfterMs);
+    }
+    const now = this.#deps.now() + this.#clockOffset;
+    const { component, podUid } = this.#config;
+    const claims = verifyTicket(ticket, this.#keys, { component, pod: podUid, boot: this.#boot }, now);
+    if (claims.body !== sha256Of(body)) throw new Refused("TicketBodyMismatch", "the ticket is for other arguments");
+    this.#nonces.use(claims.nonce, claims.exp + allowedSkewMs, now);
+    if (!isUtf8(body)) throw new Invalid("JsonNotUtf8", "the arguments are not UTF-8");
+    return pool.run({ interface: claims.interface, function: claims.function, arguments: body.toString("utf8") });
+  }
+
+  /** Becomes unready, lets running calls finish for at most `graceMs`, then ends. */
+  async close(graceMs: number): Promise<void> {
+    this.#isClosing = true;
+    await this.#pool?.close(graceMs);
+  }
+
+  /** One loading at a time: a second delivery of the same bytes waits for the first. */
+  async #load(bytes: Uint8Array, afterwards: () => Promise<void> = async () => {}): Promise<void> {
+    this.#loading ??= this.#startPool(bytes, afterwards).finally(() => {
+      this.#loading = undefined;
+    });
+    await this.#loading;
+  }
+
+  async #startPool(bytes: Uint8Array, afterwards: () => Promise<void>): Promise<void> {
+    const setup = await loadComponent(this.#config, this.#cache, bytes);
+    const pool = new WorkerPool({ setup, now: this.#deps.now, log: this.#deps.log });
+    if (this.#addresses !== undefined) pool.dialOnly(this.#addresses);
+    await pool.start();
+    await afterwards();
+    this.#pool = pool;
+  }
+}

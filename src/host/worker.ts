@@ -1,0 +1,40 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { GuestCalls } from "./guest-calls.ts";
+import { guestImports } from "./guest-imports.ts";
+import type { Instantiate } from "./tool-instance.ts";
+import type { FromWorker, ToWorker, WorkerSetup } from "./worker-protocol.ts";
+
+/**
+ * A worker thread: one component, one call in flight. It knows no deadline, because a guest that spins leaves it no turn to look at a clock: the host ends
+ * the whole thread.
+ */
+const start = async (setup: WorkerSetup): Promise<void> => {
+  const port = parentPort;
+  if (port === null) throw new Error("this module is a worker's; it isn't run by itself");
+  const tell = (message: FromWorker): void => port.postMessage(message);
+  const { instantiate } = (await import(setup.source)) as { instantiate: Instantiate };
+  const guests = guestImports(setup, (stream, line) => tell({ kind: "log", stream, line }));
+  const calls = new GuestCalls({ ...setup, instantiate, makeImports: () => guests.make() });
+  calls.prepare(setup.ready);
+  port.on("message", async (message: ToWorker) => {
+    if (message.kind === "addresses") {
+      guests.dialOnly(message.table);
+      return;
+    }
+    const reply = await calls.run(message);
+    tell({ kind: "reply", id: message.id, reply });
+    setImmediate(() => prepareQuietly(calls, setup.ready));
+  });
+  tell({ kind: "ready" });
+};
+
+/** Makes the next call's instance. Where that fails the next call finds out, and says so. */
+const prepareQuietly = (calls: GuestCalls, count: number): void => {
+  try {
+    calls.prepare(count);
+  } catch {
+    // Not reported from here: no call is waiting, and the next one instantiates again and carries the reason.
+  }
+};
+
+await start(workerData as WorkerSetup);
