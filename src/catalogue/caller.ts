@@ -1,3 +1,4 @@
+import type { CallerIdentity } from "../grants/offers.ts";
 import { type SubjectKey, serviceAccountUser } from "./state.ts";
 
 /**
@@ -7,11 +8,7 @@ import { type SubjectKey, serviceAccountUser } from "./state.ts";
  *
  * `namespace` is the ServiceAccount's, null for a user without one. Nothing of it ever comes from a request's other headers or its body.
  */
-export interface Caller {
-  readonly user: string;
-  readonly groups: readonly string[];
-  readonly namespace: string | null;
-}
+export type Caller = CallerIdentity;
 
 /** Tells who holds a token: null when nobody does. A fault of what it asks rejects, and nobody is let in. */
 export type Authenticate = (token: string | null) => Promise<Caller | null>;

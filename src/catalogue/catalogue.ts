@@ -4,15 +4,15 @@ import { Admission, type AdmissionDeps } from "./admission.ts";
 import type { Authenticate, Caller } from "./caller.ts";
 import type { ProviderTurns } from "./calls.ts";
 import { DeclarationLists, type RenderDeclarations } from "./declarations.ts";
-import { OfferBook, type ResolveOffers } from "./offers.ts";
+import { callJudge } from "./judge.ts";
+import { OfferBook } from "./offers.ts";
 import { ToolSearch } from "./search.ts";
 import { catalogueServer, defaultServerLimits, type ServerLimits } from "./server.ts";
 import { defaultWatchLimits, Watches, type WatchLimits } from "./watch.ts";
 
 /** What a catalogue is made of: the rules, which are pure, and its edges. */
-export interface CatalogueDeps extends AdmissionDeps {
+export interface CatalogueDeps extends Omit<AdmissionDeps, "judge"> {
   readonly authenticate: Authenticate;
-  readonly resolveOffers: ResolveOffers;
   readonly render: RenderDeclarations;
   readonly turns: ProviderTurns;
   readonly isReady: () => boolean;
@@ -44,11 +44,11 @@ export const createCatalogue = (deps: CatalogueDeps, config: CatalogueConfig): C
   const watches = new Watches(deps.state, config.watchLimits ?? defaultWatchLimits);
   const server = catalogueServer({
     authenticate: deps.authenticate,
-    offers: new OfferBook(deps.state, deps.resolveOffers),
+    offers: new OfferBook(deps.state),
     lists: new DeclarationLists(deps.render),
     search: new ToolSearch(),
     watches,
-    admission: new Admission(deps),
+    admission: new Admission({ ...deps, judge: callJudge() }),
     turns: deps.turns,
     guard: { hosts: new Set(config.hosts.map((host) => host.toLowerCase())), origins: new Set(config.origins ?? []) },
     isReady: deps.isReady,

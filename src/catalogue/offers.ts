@@ -1,5 +1,6 @@
 import { LRUCache } from "lru-cache";
 import type { Declaration } from "../api/declaration.ts";
+import { offersFor } from "../grants/offers.ts";
 import { type Caller, callerKey, subjectsOf } from "./caller.ts";
 import { type CatalogueId, type CatalogueState, catalogueId, type LiveGrant } from "./state.ts";
 
@@ -20,25 +21,20 @@ export interface Offers {
   readonly byName: ReadonlyMap<string, Offer>;
 }
 
-/** Which of these grants are offered to the caller: no two under one name. Pure; docs/review.md has the rules. */
-export type ResolveOffers = (caller: Caller, grants: readonly LiveGrant[], namespaces: ReadonlyMap<string, string>) => readonly LiveGrant[];
-
 /** Offers kept over all callers; one that is not kept is made again. */
 const offersKept = 200_000;
 
 /** Makes each caller's offers once for as long as nothing changes that concerns it. */
 export class OfferBook {
   readonly #state: CatalogueState;
-  readonly #resolve: ResolveOffers;
   readonly #kept = new LRUCache<string, { readonly revision: string; readonly offers: Offers }>({
     maxSize: offersKept,
     sizeCalculation: ({ offers }) => 1 + offers.list.length,
   });
   #snapshots = 0;
 
-  constructor(state: CatalogueState, resolve: ResolveOffers) {
+  constructor(state: CatalogueState) {
     this.#state = state;
-    this.#resolve = resolve;
   }
 
   offersFor(caller: Caller): Offers {
@@ -47,9 +43,8 @@ export class OfferBook {
     const revision = this.#state.revisionFor(subjects);
     const kept = this.#kept.get(key);
     if (kept?.revision === revision) return kept.offers;
-    const grants = this.#resolve(caller, this.#state.grantsNaming(subjects), this.#state.namespaces);
+    const { offers: grants } = offersFor(caller, this.#state.grantsNaming(subjects), this.#state.namespaces);
     const list = grants.map((grant): Offer => ({ id: catalogueId(grant), declaration: declarationIn(grant), grant }));
-    list.sort((a, b) => (a.declaration.name < b.declaration.name ? -1 : 1));
     const byName = new Map(list.map((offer) => [offer.declaration.name, offer]));
     const offers: Offers = { snapshot: ++this.#snapshots, list, byName };
     this.#kept.set(key, { revision, offers });
