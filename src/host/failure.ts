@@ -1,4 +1,5 @@
 import { AmbitError, Invalid, messageOf } from "../api/errors.ts";
+import { ComponentExit } from "./wasi/guest-error.ts";
 
 /** Why a call failed, in words for whoever reads its result, and the code that docs/host.md lists. */
 export interface Failure {
@@ -36,9 +37,11 @@ export interface MemoryUse {
 export const failureOf = (thrown: unknown, memory: MemoryUse, resultBytes: number): Failure => {
   if (thrown instanceof AmbitError) {
     if (thrown.code === "ResultTooLarge") return failures.resultTooLarge(resultBytes);
-    if (thrown.code === "Exited") return { code: "Exited", text: `The tool ended its own process: ${thrown.message}` };
     if (thrown instanceof Invalid) return { code: "Trap", text: `The tool returned something it may not: ${thrown.message}` };
     return { code: "Trap", text: `The tool failed: ${thrown.message}` };
+  }
+  if (thrown instanceof ComponentExit) {
+    return { code: "Exited", text: `The tool ended with exit status ${thrown.status} instead of giving a result.` };
   }
   // A guest's allocator asks for twice what it has; when that is refused it traps, with half of its memory unused.
   if (thrown instanceof WebAssembly.RuntimeError && memory.usedBytes * 2 > memory.capBytes) return failures.outOfMemory(memory.capBytes);

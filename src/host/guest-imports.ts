@@ -1,5 +1,12 @@
+import { lookup } from "node:dns/promises";
+import type { WitImport } from "../api/wit.ts";
+import { publicAddressesOnly } from "../egress/address.ts";
+import { parseAllowedHost } from "../egress/allowed-host.ts";
+import { type AddressTable, type Resolver, systemResolver, tableResolver } from "../egress/resolver.ts";
 import type { GuestImports } from "./guest-calls.ts";
-import type { WorkerSetup } from "./worker-protocol.ts";
+import type { GuestLine } from "./wasi/call-context.ts";
+import { createWasi } from "./wasi/create.ts";
+import type { WasiSetup } from "./worker-protocol.ts";
 
 /** Makes what each instance imports, from what the workload was granted. */
 export interface GuestImportMaker {
@@ -8,7 +15,26 @@ export interface GuestImportMaker {
   dialOnly(table: Readonly<Record<string, readonly string[]>>): void;
 }
 
-export const guestImports = (_setup: WorkerSetup, _log: (stream: "stdout" | "stderr", line: string) => void): GuestImportMaker => ({
-  make: () => ({ imports: {}, dispose: () => {} }),
-  dialOnly: () => {},
-});
+/** Throws `Invalid` where an allowed host or an override of the setup can't be read. */
+export const guestImports = (setup: WasiSetup, imports: readonly WitImport[], log: (line: GuestLine) => void): GuestImportMaker => {
+  let table: AddressTable = new Map();
+  const dial = setup.resolver === "table" ? tableResolver(() => table) : systemDial(setup);
+  const allowedHosts = setup.allowedHosts.map((entry) => parseAllowedHost(entry, { allowAny: true }));
+  const { environment, mounts } = setup;
+  return {
+    make: () => {
+      const wasi = createWasi({ environment, mounts, allowedHosts, dial, log });
+      return { imports: wasi.importsFor(imports), dispose: wasi.dispose };
+    },
+    dialOnly: (addresses) => {
+      table = new Map(Object.entries(addresses));
+    },
+  };
+};
+
+const systemDial = (setup: WasiSetup): Resolver =>
+  systemResolver(
+    async (name) => (await lookup(name, { all: true })).map(({ address }) => address),
+    publicAddressesOnly,
+    setup.hostOverrides,
+  );

@@ -5,6 +5,7 @@ import type { HostConfig } from "../api/host.ts";
 import type { CompiledCache, CompiledComponent, CompiledFiles } from "./compiled-cache.ts";
 import { checkImports } from "./granted-imports.ts";
 import type { TranspileJob, TranspileOutcome } from "./transpile-worker.ts";
+import { createWasi } from "./wasi/create.ts";
 import type { WorkerSetup } from "./worker-protocol.ts";
 
 /** Longest time that jco may take for one component; the largest known (18 MB, Python) takes 2 s. */
@@ -21,6 +22,7 @@ const transpileHeapMegabytes = 1024;
  */
 export const loadComponent = async (config: HostConfig, cache: CompiledCache, component: Uint8Array): Promise<WorkerSetup> => {
   const compiled = (await cache.readCompiled()) ?? (await compileAndCache(config, cache, component));
+  checkImports(compiled.decoded.imports, providedByHost);
   const modules = await Promise.all(compiled.modules.map(compileModule));
   return {
     source: pathToFileURL(compiled.sourceFile).href,
@@ -39,9 +41,16 @@ export const loadComponent = async (config: HostConfig, cache: CompiledCache, co
   };
 };
 
+const providedByHost = createWasi({
+  environment: {},
+  mounts: [],
+  allowedHosts: [],
+  dial: () => Promise.reject(new Error("nothing is dialled while imports are checked")),
+  log: () => {},
+}).provides;
+
 const compileAndCache = async (config: HostConfig, cache: CompiledCache, component: Uint8Array): Promise<CompiledComponent> => {
   const files = await transpileApart({ component, memoryBytes: config.limits.memoryBytes });
-  checkImports(files.decoded.imports);
   return cache.writeCompiled(files);
 };
 

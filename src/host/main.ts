@@ -21,7 +21,7 @@ export interface Listening {
  */
 export const runHost = async (config: HostConfig, signal: AbortSignal): Promise<void> => {
   const print = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
-  const host = new ToolHost(config, { now: () => performance.now(), log: (stream, line) => print({ guest: stream, line }) });
+  const host = new ToolHost(config, { now: () => performance.now(), log: (line) => print({ guest: line }) });
   const server = hostServer(host);
   await new Promise<void>((listening, failed) => {
     server.once("error", failed);

@@ -8,6 +8,7 @@ import { allowedSkewMs, type TicketKey, verifyTicket } from "../tickets/ticket.t
 import { CompiledCache } from "./compiled-cache.ts";
 import { Deliveries, ed25519PublicKey } from "./delivery.ts";
 import { loadComponent } from "./load-component.ts";
+import type { GuestLine } from "./wasi/call-context.ts";
 import { type PoolReply, WorkerPool } from "./worker-pool.ts";
 
 /** Tickets remembered at once: 1,000 calls a second for as long as a ticket lives. */
@@ -19,7 +20,7 @@ const retryAfterMs = 1000;
 export interface ToolHostDeps {
   /** Milliseconds on a monotonic clock. */
   readonly now: () => number;
-  readonly log: (stream: "stdout" | "stderr", line: string) => void;
+  readonly log: (line: GuestLine) => void;
 }
 
 /** What a host tells of itself to whoever delivers to it. */

@@ -2,7 +2,7 @@ import type { ComponentInterface, WitFunction } from "../api/wit.ts";
 import { clampCoreModule, coreModuleResources } from "./core-module.ts";
 import { coreModuleNames, guardGeneratedSource, instantiationCounts } from "./generated-source.ts";
 import { shareMemory } from "./memory-shares.ts";
-import { suspendingImports } from "./suspending-imports.ts";
+import { asyncImportNames } from "./wasi/provided.ts";
 
 /** A component as JavaScript and contained core modules. */
 export interface Transpiled {
@@ -42,7 +42,7 @@ export const transpile = async (component: Uint8Array, decoded: ComponentInterfa
 const generateFiles = async (component: Uint8Array, decoded: ComponentInterface): Promise<[string, Uint8Array][]> => {
   const { $init, generate } = await import("@bytecodealliance/jco-transpile/component");
   await $init;
-  const suspends = suspendingImports(decoded.imports);
+  const suspends = asyncImportNames(decoded.imports);
   const { files } = generate(component, {
     name: "component",
     noTypescript: true,

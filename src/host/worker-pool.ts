@@ -1,6 +1,7 @@
 import { Worker } from "node:worker_threads";
 import type { HostLimits } from "../api/host.ts";
 import { type Failure, failures } from "./failure.ts";
+import type { GuestLine } from "./wasi/call-context.ts";
 import type { FromWorker, ToWorker, WorkerReply, WorkerSetup } from "./worker-protocol.ts";
 
 export interface PoolCall {
@@ -20,7 +21,7 @@ export interface PoolDeps {
   readonly setup: WorkerSetup;
   /** Milliseconds on a monotonic clock. */
   readonly now: () => number;
-  readonly log: (stream: "stdout" | "stderr", line: string) => void;
+  readonly log: (line: GuestLine) => void;
 }
 
 /** Waiting calls per unit of concurrency before further ones are refused as busy. */
@@ -222,7 +223,7 @@ export class WorkerPool {
 
   #hear(seat: Seat, message: FromWorker): void {
     if (message.kind === "log") {
-      this.#deps.log(message.stream, message.line);
+      this.#deps.log(message.line);
       return;
     }
     if (message.kind === "ready") {

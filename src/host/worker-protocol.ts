@@ -1,5 +1,6 @@
 import type { HostLimits, HostMount } from "../api/host.ts";
 import type { ComponentInterface } from "../api/wit.ts";
+import type { GuestLine } from "./wasi/call-context.ts";
 
 /** What a worker starts with. Compiled modules are shared between threads, not copied. */
 export interface WorkerSetup {
@@ -29,7 +30,7 @@ export type ToWorker =
 export type FromWorker =
   | { readonly kind: "ready" }
   | { readonly kind: "reply"; readonly id: number; readonly reply: WorkerReply }
-  | { readonly kind: "log"; readonly stream: "stdout" | "stderr"; readonly line: string };
+  | { readonly kind: "log"; readonly line: GuestLine };
 
 /**
  * How a call ended. `json` is the reply's JSON object without its closing brace, so that the host can add its figures without parsing a result that

@@ -13,7 +13,7 @@ const start = async (setup: WorkerSetup): Promise<void> => {
   if (port === null) throw new Error("this module is a worker's; it isn't run by itself");
   const tell = (message: FromWorker): void => port.postMessage(message);
   const { instantiate } = (await import(setup.source)) as { instantiate: Instantiate };
-  const guests = guestImports(setup, (stream, line) => tell({ kind: "log", stream, line }));
+  const guests = guestImports(setup.wasi, setup.component.imports, (line) => tell({ kind: "log", line }));
   const calls = new GuestCalls({ ...setup, instantiate, makeImports: () => guests.make() });
   calls.prepare(setup.ready);
   port.on("message", async (message: ToWorker) => {
