@@ -43,7 +43,7 @@ export function* childrenOf(schema: JsonObject): Generator<Child> {
 
 /** A copy of a schema in which each subschema directly under it is replaced. Keywords keep their order. */
 export const mapChildren = (schema: JsonObject, replace: (child: JsonValue) => JsonValue): Record<string, JsonValue> => {
-  const copy: Record<string, JsonValue> = {};
+  const copy: Record<string, JsonValue> = Object.create(null);
   for (const [keyword, value] of Object.entries(schema)) copy[keyword] = replaced(keyword, value, replace);
   return copy;
 };
@@ -52,7 +52,7 @@ const replaced = (keyword: string, value: JsonValue, replace: (child: JsonValue)
   if (includes(single, keyword)) return replace(value);
   if (includes(listed, keyword)) return Array.isArray(value) ? value.map(replace) : value;
   if (!includes(keyed, keyword) || !isJsonObject(value)) return value;
-  const copy: Record<string, JsonValue> = {};
+  const copy: Record<string, JsonValue> = Object.create(null);
   for (const [key, child] of Object.entries(value)) copy[key] = replace(child);
   return copy;
 };
