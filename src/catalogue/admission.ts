@@ -1,5 +1,6 @@
 import type { KeyObject } from "node:crypto";
 import { type Sha256Digest, sha256Of } from "../api/digest.ts";
+import type { Invalid } from "../api/errors.ts";
 import type { HostReply } from "../api/host.ts";
 import { canonicalJson, type JsonObject, type JsonValue } from "../api/json.ts";
 import type { TicketClaims } from "../api/ticket.ts";
@@ -13,8 +14,8 @@ import type { CatalogueState, Endpoint } from "./state.ts";
 /** A call as a model made it: nothing of it is believed. */
 export interface CallRequest {
   readonly name: string;
-  /** As JSON value, or as the text that a model wrote for it. */
-  readonly arguments: { readonly value: JsonValue } | { readonly text: string };
+  /** `Invalid` where what the model wrote could not be read: the error of this call alone. */
+  readonly arguments: JsonValue | Invalid;
   /** Labels by JSON pointer, as the caller claims them. */
   readonly labels: JsonValue | undefined;
   readonly session: string | null;

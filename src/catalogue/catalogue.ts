@@ -1,9 +1,9 @@
-import type { AddressInfo, Server } from "node:net";
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
 import { Stalled } from "../api/errors.ts";
 import { Admission, type AdmissionDeps } from "./admission.ts";
 import type { Authenticate, Caller } from "./caller.ts";
-import type { ProviderTurns } from "./calls.ts";
-import { DeclarationLists, type RenderDeclarations } from "./declarations.ts";
+import { DeclarationLists } from "./declarations.ts";
 import { callJudge } from "./judge.ts";
 import { OfferBook } from "./offers.ts";
 import { ToolSearch } from "./search.ts";
@@ -13,8 +13,6 @@ import { defaultWatchLimits, Watches, type WatchLimits } from "./watch.ts";
 /** What a catalogue is made of: the rules, which are pure, and its edges. */
 export interface CatalogueDeps extends Omit<AdmissionDeps, "judge"> {
   readonly authenticate: Authenticate;
-  readonly render: RenderDeclarations;
-  readonly turns: ProviderTurns;
   readonly isReady: () => boolean;
   /** Hears of faults of the catalogue itself. */
   readonly report: (fault: unknown) => void;
@@ -45,11 +43,10 @@ export const createCatalogue = (deps: CatalogueDeps, config: CatalogueConfig): C
   const server = catalogueServer({
     authenticate: deps.authenticate,
     offers: new OfferBook(deps.state),
-    lists: new DeclarationLists(deps.render),
+    lists: new DeclarationLists(),
     search: new ToolSearch(),
     watches,
     admission: new Admission({ ...deps, judge: callJudge() }),
-    turns: deps.turns,
     guard: { hosts: new Set(config.hosts.map((host) => host.toLowerCase())), origins: new Set(config.origins ?? []) },
     isReady: deps.isReady,
     explainsTo: config.explainsTo ?? (() => false),
@@ -69,6 +66,7 @@ export const createCatalogue = (deps: CatalogueDeps, config: CatalogueConfig): C
     close: () =>
       new Promise((resolve, reject) => {
         watches.close();
+        if (!server.listening) return resolve();
         server.close((error) => (error ? reject(error) : resolve()));
         server.closeIdleConnections();
       }),

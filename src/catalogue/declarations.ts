@@ -1,29 +1,22 @@
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { LRUCache } from "lru-cache";
-import type { Declaration } from "../api/declaration.ts";
 import { sha256Of } from "../api/digest.ts";
+import { type DeclarationFormat, declarationFormats, isDeclarationFormat } from "../declaration/formats.ts";
+import {
+  assembleDeclarations,
+  type LeftOut,
+  type PreparedDeclaration,
+  prepareDeclaration,
+  type RenderOptions,
+  type StrictBudget,
+} from "../declaration/render.ts";
 import { HttpError, shown } from "./http.ts";
 import type { Offer, Offers } from "./offers.ts";
 
-export const declarationFormats = ["neutral", "anthropic", "openai-chat", "openai-responses"] as const;
-export type DeclarationFormat = (typeof declarationFormats)[number];
-
 /** What a declaration list may be asked for with, in the query's own words. */
-export const declarationParameters = ["format", "cache", "strict", "namespace", "limit", "cursor", "watch"] as const;
+export const declarationParameters = ["format", "cache", "strict", "reserve", "namespace", "limit", "cursor", "watch"] as const;
 export type DeclarationQuery = { readonly [Name in (typeof declarationParameters)[number]]?: string };
-
-export interface RenderOptions {
-  readonly cache?: "off" | "5m" | "1h";
-  readonly strict?: boolean;
-}
-
-/** Writes declarations in a provider's shape, byte for byte the same each time; what that provider would reject is left out and told. */
-export type RenderDeclarations = (
-  format: DeclarationFormat,
-  declarations: readonly Declaration[],
-  options: RenderOptions,
-) => { readonly body: string; readonly leftOut: readonly { readonly name: string; readonly rule: string; readonly where: string }[] };
 
 /** One answer to `GET /v1/declarations`, ready to send. */
 export interface RenderedList {
@@ -39,20 +32,22 @@ export interface RenderedList {
 }
 
 const renderedBytes = 64 * 1024 * 1024;
+const preparedCharacters = 32 * 1024 * 1024;
 const compress = promisify(gzip);
 
-/** Renders a snapshot's declarations once for each way of asking. */
+/** Renders a snapshot's declarations once for each way of asking, and each declaration once for all callers. */
 export class DeclarationLists {
-  readonly #render: RenderDeclarations;
   readonly #kept = new LRUCache<string, RenderedList>({
     maxSize: renderedBytes,
     // Twice, for what is compressed beside it; and something for those of a few bytes.
     sizeCalculation: (list) => 1024 + 2 * list.body.length,
   });
-
-  constructor(render: RenderDeclarations) {
-    this.#render = render;
-  }
+  readonly #prepared = new LRUCache<string, PreparedDeclaration>({
+    maxSize: preparedCharacters,
+    sizeCalculation: ({ loose, strict }) => 256 + loose.open.length + (strict?.open.length ?? 0),
+  });
+  readonly #numbers = new WeakMap<Offer, number>();
+  #offers = 0;
 
   /** Throws `HttpError` 400 `QueryInvalid`. */
   list(offers: Offers, query: DeclarationQuery): RenderedList {
@@ -63,10 +58,11 @@ export class DeclarationLists {
     const { page, nextCursor } = pageOf(offers.list, asked);
     // A breakpoint within the list would only use one up: on all pages but the last there is none.
     const cache = nextCursor === null ? asked.cache : "off";
-    const rendered = this.#render(
+    const { strict, reserve } = asked;
+    const rendered = assembleDeclarations(
       asked.format,
-      page.map((offer) => offer.declaration),
-      { ...(cache && { cache }), ...(asked.strict !== undefined && { strict: asked.strict }) },
+      page.map((offer) => this.#prepare(asked.format, offer)),
+      { ...(cache && { cache }), ...(strict !== undefined && { strict }), ...(reserve && { reserve }) },
     );
     const body = Buffer.from(rendered.body, "utf8");
     let compressed: Promise<Buffer> | undefined;
@@ -83,6 +79,29 @@ export class DeclarationLists {
     this.#kept.set(key, made);
     return made;
   }
+
+  /**
+   * One declaration by itself as JSON text, null where the provider would reject it. Never strict and without a breakpoint: both are counted over a whole
+   * request, of which this is only a part.
+   */
+  one(offer: Offer, format: DeclarationFormat): string | null {
+    const { body, leftOut } = assembleDeclarations(format, [this.#prepare(format, offer)], { cache: "off", strict: false });
+    return leftOut.length > 0 ? null : body.slice(1, -1);
+  }
+
+  #prepare(format: DeclarationFormat, offer: Offer): PreparedDeclaration {
+    let number = this.#numbers.get(offer);
+    if (number === undefined) {
+      number = ++this.#offers;
+      this.#numbers.set(offer, number);
+    }
+    const key = `${format} ${number}`;
+    const known = this.#prepared.get(key);
+    if (known) return known;
+    const prepared = prepareDeclaration(format, offer.declaration);
+    this.#prepared.set(key, prepared);
+    return prepared;
+  }
 }
 
 interface Asked extends RenderOptions {
@@ -93,16 +112,16 @@ interface Asked extends RenderOptions {
   readonly after?: string;
 }
 
-export const formatOf = (text: string | undefined): DeclarationFormat => {
-  const format = declarationFormats.find((known) => known === (text ?? "neutral"));
-  if (format === undefined) throw invalid("format", text, declarationFormats.join(", "));
-  return format;
+export const formatOf = (text = "neutral"): DeclarationFormat => {
+  if (isDeclarationFormat(text)) return text;
+  throw invalid("format", text, declarationFormats.join(", "));
 };
 
-const askedOf = ({ format, cache, strict, namespace, limit, cursor }: DeclarationQuery): Asked => ({
+const askedOf = ({ format, cache, strict, reserve, namespace, limit, cursor }: DeclarationQuery): Asked => ({
   format: formatOf(format),
   ...(cache !== undefined && { cache: cacheOf(cache) }),
   ...(strict !== undefined && { strict: booleanOf("strict", strict) }),
+  ...(reserve !== undefined && { reserve: reserveOf(reserve) }),
   ...(namespace !== undefined && { namespace }),
   ...(limit !== undefined && { limit: countOf("limit", limit, 10_000) }),
   ...(cursor !== undefined && cursor !== "" && { after: nameIn(cursor) }),
@@ -118,6 +137,13 @@ const booleanOf = (name: string, text: string): boolean => {
   throw invalid(name, text, "true, false");
 };
 
+/** `tools,optionals,unions`, such as `3,10,0`. */
+const reserveOf = (text: string): StrictBudget => {
+  const [, tools, optionals, unions] = /^([0-9]{1,3}),([0-9]{1,3}),([0-9]{1,3})$/.exec(text) ?? [];
+  if (unions === undefined) throw invalid("reserve", text, "tools,optionals,unions as three numbers, such as 3,10,0");
+  return { tools: Number(tools), optionals: Number(optionals), unions: Number(unions) };
+};
+
 /** A count in a query, from 1 to `most`. Throws `HttpError` 400 `QueryInvalid`. */
 export const countOf = (name: string, text: string, most: number): number => {
   const count = /^[1-9][0-9]{0,5}$/.test(text) ? Number(text) : 0;
@@ -125,8 +151,8 @@ export const countOf = (name: string, text: string, most: number): number => {
   return count;
 };
 
-const invalid = (name: string, text: string | undefined, known: string): HttpError =>
-  new HttpError(400, "QueryInvalid", `'${shown(text ?? "")}' is not what the query parameter '${name}' takes: ${known}`);
+const invalid = (name: string, text: string, known: string): HttpError =>
+  new HttpError(400, "QueryInvalid", `'${shown(text)}' is not what the query parameter '${name}' takes: ${known}`);
 
 const cursorPrefix = "after:";
 
@@ -150,7 +176,7 @@ const pageOf = (list: readonly Offer[], { namespace, limit, after }: Asked): { p
 const leftOutShown = 20;
 
 /** An RFC 8941 list: `"name";rule="…";where="/…", "other";…`; more than are shown are counted. */
-const leftOutHeader = (leftOut: readonly { readonly name: string; readonly rule: string; readonly where: string }[]): string => {
+const leftOutHeader = (leftOut: readonly LeftOut[]): string => {
   const items = leftOut
     .slice(0, leftOutShown)
     .map(({ name, rule, where }) => `${quoted(name)};rule=${quoted(rule)};where=${quoted(where)}`);

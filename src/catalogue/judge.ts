@@ -2,7 +2,7 @@ import { LRUCache } from "lru-cache";
 import { Invalid, Refused } from "../api/errors.ts";
 import { isJsonObject, type JsonObject } from "../api/json.ts";
 import { type ArgumentViolation, judgeCall, matchOffer } from "../grants/gates.ts";
-import { checkArguments, normaliseArguments, parseArguments } from "../translate/arguments.ts";
+import { checkArguments, normaliseArguments } from "../translate/arguments.ts";
 import { compileSchema } from "../translate/schema-judge.ts";
 import { type CallRequest, type Judge, type Judgement, judgedArguments } from "./admission.ts";
 import { claimedLabels, shownLabels } from "./claimed-labels.ts";
@@ -66,8 +66,8 @@ const judged = (offer: Offer, request: CallRequest, check: Check, now: number): 
 };
 
 const argumentsIn = ({ arguments: given }: CallRequest): JsonObject => {
-  if ("text" in given) return parseArguments(given.text);
-  if (isJsonObject(given.value)) return given.value;
+  if (given instanceof Invalid) throw given;
+  if (isJsonObject(given)) return given;
   throw new Invalid("ArgumentsNotObject", "arguments must be a JSON object", "");
 };
 

@@ -31,6 +31,7 @@ export class OfferBook {
     maxSize: offersKept,
     sizeCalculation: ({ offers }) => 1 + offers.list.length,
   });
+  readonly #offers = new WeakMap<LiveGrant, Offer>();
   #snapshots = 0;
 
   constructor(state: CatalogueState) {
@@ -44,11 +45,20 @@ export class OfferBook {
     const kept = this.#kept.get(key);
     if (kept?.revision === revision) return kept.offers;
     const { offers: grants } = offersFor(caller, this.#state.grantsNaming(subjects), this.#state.namespaces);
-    const list = grants.map((grant): Offer => ({ id: catalogueId(grant), declaration: declarationIn(grant), grant }));
+    const list = grants.map((grant) => this.#offerOf(grant));
     const byName = new Map(list.map((offer) => [offer.declaration.name, offer]));
     const offers: Offers = { snapshot: ++this.#snapshots, list, byName };
     this.#kept.set(key, { revision, offers });
     return offers;
+  }
+
+  /** The same object for every caller. */
+  #offerOf(grant: LiveGrant): Offer {
+    const known = this.#offers.get(grant);
+    if (known) return known;
+    const offer: Offer = { id: catalogueId(grant), declaration: declarationIn(grant), grant };
+    this.#offers.set(grant, offer);
+    return offer;
   }
 }
 

@@ -2,7 +2,7 @@ import { LRUCache } from "lru-cache";
 import MiniSearch from "minisearch";
 import type { Declaration } from "../api/declaration.ts";
 import { isJsonObject, type JsonValue } from "../api/json.ts";
-import type { Offers } from "./offers.ts";
+import type { Offer, Offers } from "./offers.ts";
 
 interface SearchDocument {
   readonly id: string;
@@ -12,7 +12,7 @@ interface SearchDocument {
 }
 
 export interface SearchHit {
-  readonly declaration: Declaration;
+  readonly offer: Offer;
   readonly score: number;
 }
 
@@ -45,7 +45,7 @@ export class ToolSearch {
     const found: SearchHit[] = [];
     for (const hit of hits) {
       const offer = offers.byName.get(hit.id);
-      if (offer) found.push({ declaration: offer.declaration, score: Math.round(hit.score * 1000) / 1000 });
+      if (offer) found.push({ offer, score: Math.round(hit.score * 1000) / 1000 });
       if (found.length >= limit) break;
     }
     return found;

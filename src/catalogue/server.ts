@@ -1,9 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { Invalid, Transient } from "../api/errors.ts";
-import { compactJson } from "../api/json.ts";
 import type { Admission } from "./admission.ts";
 import { type Authenticate, type Caller, callerKey } from "./caller.ts";
-import { answerCall, answerTurn, callRequestIn, type ProviderTurns } from "./calls.ts";
+import { answerCall, answerTurn, callRequestIn } from "./calls.ts";
 import { countOf, type DeclarationLists, declarationParameters, formatOf } from "./declarations.ts";
 import { bearerToken, guardRequest, HttpError, type HttpGuard, queryOf, readJsonText, respond, respondError } from "./http.ts";
 import type { OfferBook } from "./offers.ts";
@@ -37,7 +36,6 @@ export interface ServerParts {
   readonly search: ToolSearch;
   readonly watches: Watches;
   readonly admission: Admission;
-  readonly turns: ProviderTurns;
   readonly guard: HttpGuard;
   /** Whether the state has been filled; before, nobody is told that there are no tools. */
   readonly isReady: () => boolean;
@@ -114,11 +112,14 @@ const matchesEtag = (request: IncomingMessage, etag: string): boolean => {
   );
 };
 
-const oneDeclaration: Route = ({ offers }, caller, request, response, search) => {
-  queryOf(search, []);
+const oneDeclaration: Route = ({ offers, lists }, caller, request, response, search) => {
+  const format = formatOf(queryOf(search, ["format"]).format);
   const offer = offers.offersFor(caller).byName.get(lastSegment(request));
   if (!offer) throw new HttpError(404, "NotOffered", "no tool of this name is offered to you");
-  respond(response, 200, compactJson({ ...offer.declaration }));
+  const declaration = lists.one(offer, format);
+  if (declaration === null)
+    throw new HttpError(404, "LeftOut", `the tool is left out of the format ${format}, whose provider would reject it`);
+  respond(response, 200, declaration);
 };
 
 const lastSegment = (request: IncomingMessage): string => {
@@ -131,24 +132,28 @@ const lastSegment = (request: IncomingMessage): string => {
   }
 };
 
-const searchTools: Route = ({ offers, search: tools }, caller, _request, response, search) => {
-  const { q, limit } = queryOf(search, ["q", "limit"]);
+const searchTools: Route = ({ offers, lists, search: tools }, caller, _request, response, search) => {
+  const { q, limit, format: formatText } = queryOf(search, ["q", "limit", "format"]);
+  const format = formatOf(formatText);
   if (q === undefined || q.trim() === "") throw new HttpError(400, "QueryInvalid", "say what to search for: ?q=…");
   if (q.length > searchLimits.queryLength) {
     throw new HttpError(400, "QueryInvalid", `the question is longer than the ${searchLimits.queryLength} characters allowed`);
   }
   const most = limit === undefined ? searchLimits.defaultHits : countOf("limit", limit, searchLimits.hits);
-  const hits = tools.search(offers.offersFor(caller), q, most);
-  respond(response, 200, compactJson({ hits: hits.map(({ declaration, score }) => ({ declaration: { ...declaration }, score })) }));
+  const hits = tools.search(offers.offersFor(caller), q, most).flatMap(({ offer, score }) => {
+    const declaration = lists.one(offer, format);
+    return declaration === null ? [] : [`{"score":${score},"declaration":${declaration}}`];
+  });
+  respond(response, 200, `{"hits":[${hits.join(",")}]}`);
 };
 
-const callTools: Route = async ({ offers, admission, turns, limits, explainsTo }, caller, request, response, search) => {
+const callTools: Route = async ({ offers, admission, limits, explainsTo }, caller, request, response, search) => {
   const { format: formatText } = queryOf(search, ["format"]);
   const format = formatOf(formatText);
   const text = await readJsonText(request, limits.bodyBytes);
   const call = { admission, caller, offers: offers.offersFor(caller) };
   const answer =
-    format === "neutral" ? await answerCall(call, callRequestIn(text), explainsTo(caller)) : await answerTurn(call, turns, format, text);
+    format === "neutral" ? await answerCall(call, callRequestIn(text), explainsTo(caller)) : await answerTurn(call, format, text);
   respond(response, 200, answer);
 };
 

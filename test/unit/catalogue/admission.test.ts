@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
 import { sha256Of } from "../../../src/api/digest.ts";
+import { Invalid } from "../../../src/api/errors.ts";
 import type { ToolGrantSpec } from "../../../src/api/generated/toolgrant.ts";
 import { parseJson } from "../../../src/api/json.ts";
 import { Admission, type CallRequest, refusalText } from "../../../src/catalogue/admission.ts";
@@ -39,12 +40,22 @@ const scene = (answers: readonly Dispatched[], endpoints: readonly Endpoint[] = 
   const call = (args: string, more: Partial<CallRequest> = {}) =>
     admission.call(triage, offers.offersFor(triage), {
       name: "list_issues",
-      arguments: { text: args },
+      arguments: asModelWrote(args),
       labels: undefined,
       session: null,
       ...more,
     });
   return { call, journal, sent: host.sent, grant };
+};
+
+/** As `provider-calls.ts` reads a model's text. */
+const asModelWrote = (text: string): CallRequest["arguments"] => {
+  try {
+    return parseJson(text);
+  } catch (thrown) {
+    if (thrown instanceof Invalid) return thrown;
+    throw thrown;
+  }
 };
 
 const good = '{"repo": "octo/app"}';
