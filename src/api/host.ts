@@ -18,6 +18,8 @@ export interface HostConfig {
   readonly resolver: "table" | "system";
   /** Embedded only: dial this address for that `host:port`, whatever it is. `{ "api.github.test:80": "127.0.0.1:8123" }` */
   readonly hostOverrides: Readonly<Record<string, string>>;
+  /** Embedded only: private address ranges that may be dialled, as CIDRs. */
+  readonly privateRanges?: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   readonly mounts: readonly HostMount[];
   readonly limits: HostLimits;

@@ -1,6 +1,6 @@
 import { lookup } from "node:dns/promises";
 import type { WitImport } from "../api/wit.ts";
-import { publicAddressesOnly } from "../egress/address.ts";
+
 import { parseAllowedHost } from "../egress/allowed-host.ts";
 import { type AddressTable, type Resolver, systemResolver, tableResolver } from "../egress/resolver.ts";
 import type { GuestImports } from "./guest-calls.ts";
@@ -35,6 +35,6 @@ export const guestImports = (setup: WasiSetup, imports: readonly WitImport[], lo
 const systemDial = (setup: WasiSetup): Resolver =>
   systemResolver(
     async (name) => (await lookup(name, { all: true })).map(({ address }) => address),
-    publicAddressesOnly,
+    { privateRanges: setup.privateRanges },
     setup.hostOverrides,
   );

@@ -37,6 +37,7 @@ export const loadComponent = async (config: HostConfig, cache: CompiledCache, co
       allowedHosts: config.allowedHosts,
       resolver: config.resolver,
       hostOverrides: config.hostOverrides,
+      privateRanges: config.privateRanges ?? [],
     },
   };
 };

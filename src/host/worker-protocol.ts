@@ -21,6 +21,7 @@ export interface WasiSetup {
   readonly allowedHosts: readonly string[];
   readonly resolver: "table" | "system";
   readonly hostOverrides: Readonly<Record<string, string>>;
+  readonly privateRanges: readonly string[];
 }
 
 export type ToWorker =

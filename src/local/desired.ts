@@ -1,0 +1,180 @@
+import type { Sha256Digest } from "../api/digest.ts";
+import type { ToolGrant } from "../api/generated/toolgrant.ts";
+import type { Workload, WorkloadComponent } from "../api/generated/workload.ts";
+import type { HostLimits } from "../api/host.ts";
+import { canonicalJson, type JsonObject } from "../api/json.ts";
+import type { ComponentKey, LiveGrant } from "../catalogue/state.ts";
+import { type Judgement, judgeGrant, type Observed } from "../grants/judge.ts";
+import { hostLimits } from "../manifests/quantities.ts";
+import type { Written } from "../manifests/read.ts";
+import { type ComponentFault, type ComponentSeen, offeredFunction, seenComponent, type WorkloadObservation } from "./observe.ts";
+
+/** One sandbox that should run: everything but where it listens and where its folders are on this machine. */
+export interface DesiredHost {
+  readonly key: ComponentKey;
+  readonly component: Sha256Digest;
+  readonly bytes: () => Promise<Uint8Array>;
+  readonly allowedHosts: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  readonly mounts: readonly DesiredMount[];
+  readonly limits: HostLimits;
+  readonly callsPerInstance: number;
+  /** Equal exactly where a running host need not be replaced. */
+  readonly fingerprint: string;
+}
+
+export interface DesiredMount {
+  readonly name: string;
+  readonly mountPath: string;
+  readonly readOnly: boolean;
+  /** Null for an ephemeral volume. */
+  readonly claim: string | null;
+}
+
+export interface JudgedGrant {
+  readonly written: Written<"ToolGrant", ToolGrant>;
+  readonly judgement: Judgement;
+}
+
+/** A tool that is offered by a component and that no grant names. */
+export interface UngrantedTool {
+  readonly key: ComponentKey;
+  readonly interface: string | null;
+  readonly function: string;
+}
+
+export interface WorkloadReport {
+  readonly key: ComponentKey;
+  readonly digest: Sha256Digest | null;
+  readonly fault: ComponentFault | null;
+  readonly offered: number;
+  readonly notOffered: ComponentSeen["notOffered"];
+  readonly unmatchedExclusions: readonly string[];
+}
+
+export interface Plan {
+  readonly hosts: readonly DesiredHost[];
+  readonly grants: readonly JudgedGrant[];
+  readonly ungranted: readonly UngrantedTool[];
+  readonly components: readonly WorkloadReport[];
+}
+
+export interface DecideInput {
+  readonly workloads: readonly WorkloadObservation[];
+  readonly grants: readonly Written<"ToolGrant", ToolGrant>[];
+  readonly assertUsableSchema?: (schema: JsonObject) => void;
+}
+
+/** What should be, from what was gathered: which sandboxes run, and what each grant is worth. Pure. */
+export const decide = ({ workloads, grants, assertUsableSchema }: DecideInput): Plan => {
+  const byKey = new Map(workloads.map((observed) => [workloadName(observed.written.object), observed]));
+  const judged = grants.map((written) => ({
+    written,
+    judgement: judgeGrant({ grant: written.object, observed: observedFor(written.object, byKey), ...(assertUsableSchema ? { assertUsableSchema } : {}) }),
+  }));
+  const named = new Set(grants.map(({ object }) => toolName(object.metadata.namespace ?? "default", object.spec.tool)));
+  return {
+    grants: judged,
+    hosts: workloads.flatMap(desiredHosts),
+    ungranted: workloads.flatMap((observed) => ungrantedTools(observed, named)),
+    components: workloads.flatMap(reportsOf),
+  };
+};
+
+/** What the catalogue is told of a grant that is live; null for one that is not. `alsoFor` is added to the subjects of a grant that has any. */
+export const liveGrant = ({ written, judgement }: JudgedGrant, alsoFor: NonNullable<LiveGrant["spec"]["subjects"]>): LiveGrant | null => {
+  const { fn, definition } = judgement;
+  if (judgement.phase !== "Active" || !fn || !definition) return null;
+  const { metadata, spec } = written.object;
+  const subjects = spec.subjects ?? [];
+  return {
+    namespace: metadata.namespace ?? "default",
+    name: metadata.name,
+    spec: { ...spec, subjects: subjects.length > 0 ? [...subjects, ...alsoFor] : [] },
+    grant: judgement.grant,
+    definition,
+    components: judgement.components,
+    fn,
+  };
+};
+
+const workloadName = ({ metadata }: Workload): string => `${metadata.namespace ?? "default"}/${metadata.name}`;
+
+const toolName = (namespace: string, tool: { workload: string; component: string; interface?: string | null; function: string }): string =>
+  JSON.stringify([namespace, tool.workload, tool.component, tool.interface ?? null, tool.function]);
+
+const observedFor = (grant: ToolGrant, workloads: ReadonlyMap<string, WorkloadObservation>): Observed => {
+  const { workload, component } = grant.spec.tool;
+  const absent = (code: string, message: string): Observed => ({ codes: [], absent: { code, message } });
+  const found = workloads.get(`${grant.metadata.namespace ?? "default"}/${workload}`);
+  if (!found) return absent("WorkloadMissing", `there is no Workload ${workload} in namespace ${grant.metadata.namespace ?? "default"}`);
+  if (found.written.object.spec.suspend) return absent("Suspended", `the Workload ${workload} is suspended`);
+  const observation = found.components.get(component);
+  if (!observation) return absent("ComponentMissing", `the Workload ${workload} has no component ${component}`);
+  if ("fault" in observation) return absent(observation.fault.code, `${workload}/${component}: ${observation.fault.message}`);
+  const { seen } = observation;
+  const fn = offeredFunction(seen, grant.spec.tool);
+  const notOffered = fn ? undefined : seen.notOffered.find((one) => one.function === grant.spec.tool.function)?.reason;
+  return { codes: [{ digest: seen.digest, reach: seen.reach, fn, ...(notOffered ? { notOffered } : {}) }] };
+};
+
+const desiredHosts = ({ written, components }: WorkloadObservation): DesiredHost[] => {
+  const { object } = written;
+  if (object.spec.suspend) return [];
+  return object.spec.components.flatMap((component) => {
+    const seen = seenComponent(components.get(component.name));
+    return seen && seen.offered.length > 0 ? [desiredHost(object, component, seen)] : [];
+  });
+};
+
+const desiredHost = (workload: Workload, component: WorkloadComponent, seen: ComponentSeen): DesiredHost => {
+  const { allowedHosts = [], environment, volumeMounts = [] } = component.localResources ?? {};
+  const volumes = workload.spec.volumes ?? [];
+  const desired = {
+    key: keyOf(workload, component.name),
+    component: seen.digest,
+    allowedHosts,
+    environment: environment?.config ?? {},
+    mounts: volumeMounts.map(({ name, mountPath, readOnly }) => ({
+      name,
+      mountPath,
+      readOnly: readOnly !== false,
+      claim: volumes.find((volume) => volume.name === name)?.persistentVolumeClaim?.claimName ?? null,
+    })),
+    limits: hostLimits(component.limits ?? {}),
+    callsPerInstance: component.reuse?.calls ?? 1,
+  };
+  return { ...desired, bytes: seen.bytes, fingerprint: canonicalJson(desired as unknown as JsonObject) };
+};
+
+const ungrantedTools = ({ written, components }: WorkloadObservation, named: ReadonlySet<string>): UngrantedTool[] => {
+  const { object } = written;
+  if (object.spec.draftGrants === false) return [];
+  return object.spec.components.flatMap((component) => {
+    const key = keyOf(object, component.name);
+    const offered = seenComponent(components.get(component.name))?.offered ?? [];
+    return offered
+      .filter((fn) => !named.has(toolName(key.namespace, { ...key, interface: fn.interface, function: fn.name })))
+      .map((fn) => ({ key, interface: fn.interface, function: fn.name }));
+  });
+};
+
+const reportsOf = ({ written, components }: WorkloadObservation): WorkloadReport[] =>
+  written.object.spec.components.map((component) => {
+    const observation = components.get(component.name);
+    const seen = seenComponent(observation);
+    return {
+      key: keyOf(written.object, component.name),
+      digest: seen?.digest ?? null,
+      fault: observation && "fault" in observation ? observation.fault : null,
+      offered: seen?.offered.length ?? 0,
+      notOffered: seen?.notOffered ?? [],
+      unmatchedExclusions: seen?.unmatchedExclusions ?? [],
+    };
+  });
+
+const keyOf = (workload: Workload, component: string): ComponentKey => ({
+  namespace: workload.metadata.namespace ?? "default",
+  workload: workload.metadata.name,
+  component,
+});

@@ -1,0 +1,173 @@
+import { randomUUID } from "node:crypto";
+import { AmbitError, messageOf, Stalled } from "../api/errors.ts";
+import type { HostConfig } from "../api/host.ts";
+import type { CatalogueChange, ComponentKey } from "../catalogue/state.ts";
+import type { DesiredHost } from "./desired.ts";
+import { type HostProcess, startHostProcess } from "./host-process.ts";
+import type { OperatorKeys } from "./operator-keys.ts";
+
+const firstRestartMs = 250;
+const lastRestartMs = 30_000;
+/** A host that served for this long before it ended is restarted at once. */
+const steadyMs = 60_000;
+
+/** What a fleet tells of its hosts. */
+export type FleetEvent =
+  | { readonly kind: "starting" | "ready" | "stopped"; readonly key: ComponentKey; readonly pid?: number }
+  | { readonly kind: "failed"; readonly key: ComponentKey; readonly code: string; readonly message: string; readonly retryInMs: number | null }
+  | { readonly kind: "said"; readonly key: ComponentKey; readonly stream: string; readonly text: string };
+
+export interface FleetDeps {
+  readonly keys: OperatorKeys;
+  /** Makes the folders that the host mounts, and its cache. */
+  readonly place: (host: DesiredHost) => Promise<Pick<HostConfig, "mounts" | "cacheFolder">>;
+  readonly hostOverrides: Readonly<Record<string, string>>;
+  readonly privateRanges: readonly string[];
+  readonly publish: (changes: readonly CatalogueChange[]) => void;
+  readonly tell: (event: FleetEvent) => void;
+  readonly monotonic: () => number;
+}
+
+interface Slot {
+  desired: DesiredHost;
+  running: HostProcess | null;
+  /** Aborted when this slot's desire changes or ends. */
+  readonly life: AbortController;
+  failures: number;
+}
+
+/**
+ * The child processes, one for each component, brought to what is desired: a host whose configuration is the same is left alone, another is started beside
+ * the old one, which ends once the new one takes calls, and one that ends by itself comes back after a pause that grows.
+ */
+export class HostFleet {
+  readonly #deps: FleetDeps;
+  readonly #slots = new Map<string, Slot>();
+  readonly #stopping = new Set<Promise<void>>();
+
+  constructor(deps: FleetDeps) {
+    this.#deps = deps;
+  }
+
+  /** Starts and stops what differs. Resolves when each new host is ready or has failed once. */
+  async apply(hosts: readonly DesiredHost[]): Promise<void> {
+    const wanted = new Map(hosts.map((host) => [slotName(host.key), host]));
+    for (const [name, slot] of this.#slots) if (!wanted.has(name)) this.#withdraw(name, slot);
+    await Promise.all([...wanted].map(([name, host]) => this.#bring(name, host)));
+  }
+
+  /** Whether a host takes calls for this component. */
+  isReady(key: ComponentKey): boolean {
+    return (this.#slots.get(slotName(key))?.running ?? null) !== null;
+  }
+
+  processIds(): number[] {
+    return [...this.#slots.values()].flatMap(({ running }) => (running ? [running.pid] : []));
+  }
+
+  async rotateKeys(): Promise<void> {
+    this.#deps.keys.addKey();
+    const hosts = [...this.#slots.values()].flatMap(({ running }) => (running ? [running] : []));
+    await Promise.allSettled(hosts.map((host) => host.deliverKeys()));
+    this.#deps.keys.retireOld();
+  }
+
+  async close(): Promise<void> {
+    for (const [name, slot] of this.#slots) this.#withdraw(name, slot);
+    await Promise.all(this.#stopping);
+  }
+
+  async #bring(name: string, desired: DesiredHost): Promise<void> {
+    const before = this.#slots.get(name);
+    if (before?.desired.fingerprint === desired.fingerprint) {
+      before.desired = desired;
+      return;
+    }
+    const slot: Slot = { desired, running: null, life: new AbortController(), failures: 0 };
+    this.#slots.set(name, slot);
+    before?.life.abort();
+    await this.#start(name, slot);
+    if (before?.running) this.#end(before.desired.key, before.running);
+  }
+
+  async #start(name: string, slot: Slot): Promise<void> {
+    const { key } = slot.desired;
+    this.#deps.tell({ kind: "starting", key });
+    try {
+      const started = this.#deps.monotonic();
+      const config = await this.#configFor(slot.desired);
+      const host = await startHostProcess(
+        config,
+        { keys: (boot) => this.#deps.keys.keySetFor(boot), component: slot.desired.bytes },
+        { line: (stream, text) => this.#deps.tell({ kind: "said", key, stream, text }) },
+        slot.life.signal,
+      );
+      if (slot.life.signal.aborted) {
+        this.#end(key, host);
+        return;
+      }
+      slot.running = host;
+      this.#deps.publish([{ kind: "endpoints", of: key, endpoints: [host.endpoint] }]);
+      this.#deps.tell({ kind: "ready", key, pid: host.pid });
+      void host.ended.then((how) => this.#ended(name, slot, how, started));
+    } catch (error) {
+      if (!slot.life.signal.aborted) this.#failed(name, slot, error);
+    }
+  }
+
+  #ended(name: string, slot: Slot, how: string, started: number): void {
+    if (slot.life.signal.aborted) return;
+    slot.running = null;
+    if (this.#deps.monotonic() - started > steadyMs) slot.failures = 0;
+    this.#deps.publish([{ kind: "endpoints", of: slot.desired.key, endpoints: [] }]);
+    this.#failed(name, slot, new AmbitError("HostEnded", `the host process ${how}`));
+  }
+
+  #failed(name: string, slot: Slot, error: unknown): void {
+    const { key } = slot.desired;
+    // The host judged the component itself: another start would end the same way until the manifest or the component changes.
+    const isFinal = error instanceof Stalled;
+    const retryInMs = isFinal ? null : Math.min(lastRestartMs, firstRestartMs * 2 ** slot.failures);
+    slot.failures++;
+    this.#deps.publish([{ kind: "endpoints", of: key, endpoints: [] }]);
+    this.#deps.tell({ kind: "failed", key, code: error instanceof AmbitError ? error.code : "Internal", message: messageOf(error), retryInMs });
+    if (retryInMs === null) return;
+    const timer = setTimeout(() => void this.#start(name, slot), retryInMs);
+    slot.life.signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
+  }
+
+  #withdraw(name: string, slot: Slot): void {
+    this.#slots.delete(name);
+    slot.life.abort();
+    this.#deps.publish([{ kind: "endpoints", of: slot.desired.key, endpoints: [] }]);
+    if (slot.running) this.#end(slot.desired.key, slot.running);
+  }
+
+  #end(key: ComponentKey, host: HostProcess): void {
+    const stopped = host.stop().then(() => {
+      this.#stopping.delete(stopped);
+      this.#deps.tell({ kind: "stopped", key, pid: host.pid });
+    });
+    this.#stopping.add(stopped);
+  }
+
+  async #configFor(desired: DesiredHost): Promise<HostConfig> {
+    const { component, allowedHosts, environment, limits, callsPerInstance } = desired;
+    return {
+      component,
+      rootKey: this.#deps.keys.rootPublicKey,
+      podUid: randomUUID(),
+      listen: { address: "127.0.0.1", port: 0 },
+      allowedHosts,
+      resolver: "system",
+      hostOverrides: this.#deps.hostOverrides,
+      privateRanges: this.#deps.privateRanges,
+      environment,
+      limits,
+      callsPerInstance,
+      ...(await this.#deps.place(desired)),
+    };
+  }
+}
+
+const slotName = ({ namespace, workload, component }: ComponentKey): string => `${namespace}/${workload}/${component}`;

@@ -1,0 +1,117 @@
+import { dirname } from "node:path";
+import type { Reach } from "../api/definition.ts";
+import type { Sha256Digest } from "../api/digest.ts";
+import { AmbitError, Invalid, Transient, Waiting } from "../api/errors.ts";
+import type { Workload, WorkloadComponent } from "../api/generated/workload.ts";
+import type { ComponentInterface, WitFunction } from "../api/wit.ts";
+import { reachOf } from "../grants/reach.ts";
+import type { Written } from "../manifests/read.ts";
+import { decodeComponent } from "../wit/decode.ts";
+import { type NotOffered, offeredFunctions } from "../wit/offered.ts";
+import { withDocs } from "../wit/with-docs.ts";
+
+/** A component's bytes, wherever its image says they are. */
+export interface FetchedComponent {
+  readonly digest: Sha256Digest;
+  /** Reads the bytes; they hash to `digest` or it throws. */
+  readonly read: () => Promise<Uint8Array>;
+  /** The file of a `file:` image, to be watched; null for one from a registry. */
+  readonly file: string | null;
+}
+
+/** Finds the bytes of `image`; a relative `file:` path is meant from `folder`. Throws `Stalled`, `Invalid`, `Refused` or `Transient`. */
+export type FetchComponent = (image: string, folder: string, allowTags: boolean) => Promise<FetchedComponent>;
+
+/** What one component of a Workload turned out to be. */
+export interface ComponentSeen {
+  readonly digest: Sha256Digest;
+  readonly bytes: () => Promise<Uint8Array>;
+  readonly file: string | null;
+  readonly interface: ComponentInterface;
+  readonly offered: readonly WitFunction[];
+  readonly notOffered: readonly NotOffered[];
+  readonly unmatchedExclusions: readonly string[];
+  readonly reach: Reach;
+}
+
+/** Why nothing is known of a component. `passing` faults may go away by themselves. */
+export interface ComponentFault {
+  readonly code: string;
+  readonly message: string;
+  readonly passing: boolean;
+}
+
+export type ComponentObservation = { readonly seen: ComponentSeen } | { readonly fault: ComponentFault };
+
+export interface WorkloadObservation {
+  readonly written: Written<"Workload", Workload>;
+  /** By the component's name. */
+  readonly components: ReadonlyMap<string, ComponentObservation>;
+}
+
+/** Interfaces kept by digest: decoding is pure, and a change elsewhere must not repeat it. */
+const interfacesKept = 1024;
+/** Components read at once: each holds its bytes while it is decoded. */
+const readAtOnce = 4;
+
+/** Reads what components are, and remembers by digest what it read. */
+export class ComponentObserver {
+  readonly #fetch: FetchComponent;
+  readonly #interfaces = new Map<Sha256Digest, ComponentInterface>();
+
+  constructor(fetch: FetchComponent) {
+    this.#fetch = fetch;
+  }
+
+  /** Never rejects for what a component or a registry does: that is the component's fault in the result. */
+  async observe(workloads: readonly Written<"Workload", Workload>[]): Promise<WorkloadObservation[]> {
+    const jobs = workloads.flatMap((written) => written.object.spec.components.map((component) => ({ written, component })));
+    const found = new Map<(typeof jobs)[number], ComponentObservation>();
+    const pending = jobs.values();
+    const worker = async () => {
+      for (const job of pending) found.set(job, await this.#observeOne(job.written, job.component));
+    };
+    await Promise.all(Array.from({ length: Math.min(readAtOnce, jobs.length) }, worker));
+    return workloads.map((written) => {
+      const components = new Map<string, ComponentObservation>();
+      for (const job of jobs) {
+        const observation = found.get(job);
+        if (job.written === written && observation) components.set(job.component.name, observation);
+      }
+      return { written, components };
+    });
+  }
+
+  async #observeOne({ object, file }: Written<"Workload", Workload>, component: WorkloadComponent): Promise<ComponentObservation> {
+    try {
+      const fetched = await this.#fetch(component.image, dirname(file), object.spec.allowTags === true);
+      const bare = await this.#interfaceOf(fetched);
+      const described = component.wit ? withDocs(bare, component.wit.inline) : bare;
+      const functions = offeredFunctions(described, component.tools?.exclude ?? []);
+      const reach = reachOf(object.spec, component.name, described.imports);
+      return { seen: { digest: fetched.digest, bytes: fetched.read, file: fetched.file, interface: described, ...functions, reach } };
+    } catch (error) {
+      if (!(error instanceof AmbitError)) throw error;
+      const at = error instanceof Invalid && error.at ? ` (at ${error.at})` : "";
+      return { fault: { code: error.code, message: `${error.message}${at}`, passing: error instanceof Transient || error instanceof Waiting } };
+    }
+  }
+
+  async #interfaceOf(fetched: FetchedComponent): Promise<ComponentInterface> {
+    const known = this.#interfaces.get(fetched.digest);
+    if (known) return known;
+    const decoded = decodeComponent(await fetched.read());
+    this.#interfaces.set(fetched.digest, decoded);
+    const [oldest] = this.#interfaces.keys();
+    if (oldest && this.#interfaces.size > interfacesKept) this.#interfaces.delete(oldest);
+    return decoded;
+  }
+}
+
+export const seenComponent = (observation: ComponentObservation | undefined): ComponentSeen | null =>
+  observation && "seen" in observation ? observation.seen : null;
+
+/** The function a grant names, as this component offers it now. */
+export const offeredFunction = (seen: ComponentSeen, tool: { readonly interface?: string; readonly function: string }): WitFunction | null =>
+  seen.offered.find((fn) => fn.interface === (tool.interface ?? null) && fn.name === tool.function) ?? null;
+

@@ -1,0 +1,72 @@
+import { generateKeyPairSync, type KeyObject, randomUUID, sign } from "node:crypto";
+import type { AddressTableDocument, KeySet, SignedDocument } from "../api/host.ts";
+
+/** A ticket key signs for this long; the next is made at half of it, so that two overlap and a host that was busy misses none. */
+const keyLifetimeMs = 24 * 60 * 60 * 1000;
+
+interface SigningKey {
+  readonly kid: string;
+  readonly key: KeyObject;
+  readonly publicKey: string;
+  readonly notAfter: number;
+}
+
+/**
+ * The root key of one run of the embedded runtime and the ticket keys under it. Hosts are started with the root's public half and take everything else
+ * only under its signature; no private key leaves this process or touches a disk.
+ */
+export class OperatorKeys {
+  readonly #root = generateKeyPairSync("ed25519");
+  readonly #now: () => number;
+  #keys: readonly SigningKey[];
+  #lastTime = 0;
+
+  constructor(now: () => number) {
+    this.#now = now;
+    this.#keys = [newKey(now())];
+  }
+
+  /** SPKI DER in base64, as `HostConfig.rootKey` wants it. */
+  get rootPublicKey(): string {
+    return spki(this.#root.publicKey);
+  }
+
+  /** The key that signs tickets now: the newest that every host was given. */
+  get signer(): { readonly kid: string; readonly key: KeyObject } {
+    const [oldest] = this.#keys;
+    if (!oldest) throw new Error("there is always a ticket key");
+    return oldest;
+  }
+
+  get rotateEveryMs(): number {
+    return keyLifetimeMs / 2;
+  }
+
+  /** Makes the next key, which must be delivered before `retireOld` lets it sign. */
+  addKey(): void {
+    this.#keys = [...this.#keys.slice(-1), newKey(this.#now())];
+  }
+
+  retireOld(): void {
+    this.#keys = this.#keys.slice(-1);
+  }
+
+  keySetFor(boot: string): SignedDocument {
+    // Each set is newer than the one before, even within a millisecond: a host refuses an old one.
+    this.#lastTime = Math.max(this.#now(), this.#lastTime + 1);
+    const keys = this.#keys.map(({ kid, publicKey, notAfter }) => ({ kid, publicKey, notAfter }));
+    return this.#signed({ kind: "keys", boot, time: this.#lastTime, keys });
+  }
+
+  #signed(document: KeySet | AddressTableDocument): SignedDocument {
+    const payload = JSON.stringify(document);
+    return { payload, signature: sign(null, Buffer.from(payload, "utf8"), this.#root.privateKey).toString("base64") };
+  }
+}
+
+const newKey = (now: number): SigningKey => {
+  const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+  return { kid: randomUUID(), key: privateKey, publicKey: spki(publicKey), notAfter: now + keyLifetimeMs };
+};
+
+const spki = (key: KeyObject): string => key.export({ format: "der", type: "spki" }).toString("base64");
