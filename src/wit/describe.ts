@@ -132,11 +132,14 @@ class TypeDescriber {
   }
 }
 
-/** The latest name first, the defining one last. */
+/** The latest name first, the defining one last; without those that only parts of the component know. */
 const namesOf = (chain: NameChain | null): WitTypeName[] => {
-  const names: WitTypeName[] = [];
+  const latest: WitTypeName[] = [];
+  let oldest: WitTypeName | null = null;
   for (let link = chain; link; link = link.older) {
-    if (names.length < maxNamesOfAType - 1 || link.older === null) names.push({ interface: link.place.id, name: link.name });
+    if (link.place.id === undefined) continue;
+    if (oldest && latest.length < maxNamesOfAType - 1) latest.push(oldest);
+    oldest = { interface: link.place.id, name: link.name };
   }
-  return names;
+  return oldest ? [...latest, oldest] : [];
 };

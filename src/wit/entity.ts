@@ -1,9 +1,12 @@
 import type { Primitive } from "../api/wit.ts";
 import type { Definition } from "./syntax.ts";
 
-/** Where a named type was given its name: an interface once its export or import is known, null in the world itself. */
+/**
+ * Where a named type was given its name: an interface by its id, null for the world itself. Undefined until the instance is imported or exported, and for
+ * good where it never is, as between components that were composed.
+ */
 export interface Place {
-  id: string | null;
+  id: string | null | undefined;
 }
 
 /** The names of a type, the latest first: `type a = b` and `use` add one in front of those that there were. */

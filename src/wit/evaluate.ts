@@ -68,7 +68,7 @@ class Evaluator {
           break;
         }
         case "export-type": {
-          const entity = this.#declared(scope, definition.name, definition.extern, definition.at, { id: null });
+          const entity = this.#declared(scope, definition.name, definition.extern, definition.at, { id: undefined });
           addExport(exports, definition.name, entity, definition.at);
           add(scope, entity);
           break;
@@ -131,7 +131,7 @@ class Evaluator {
     const entity = itemOf(scope, item, offset);
     if (ascribed && ascribed.sort !== entity.sort) throw malformed(`${JSON.stringify(name)} is exported under another sort`, offset);
     if (ascribed && ascribed.sort !== "type") {
-      const place = entity.sort === "instance" ? entity.instance.place : { id: null };
+      const place = entity.sort === "instance" ? entity.instance.place : { id: undefined };
       return this.#declared(scope, name, ascribed, offset, place);
     }
     return entity.sort === "type" ? { sort: "type", type: named(entity.type, name, scope.place) } : entity;
@@ -142,7 +142,7 @@ class Evaluator {
     const given = new Map<string, Entity>();
     this.#step(args.length, offset);
     for (const arg of args) given.set(arg.name, itemOf(scope, arg, offset));
-    return this.#open(component.body, component.scope, scope.depth, { id: null }, offset, (definition) => {
+    return this.#open(component.body, component.scope, scope.depth, { id: undefined }, offset, (definition) => {
       const entity = given.get(definition.name);
       if (entity?.sort !== definition.extern.sort) {
         throw malformed(
@@ -170,7 +170,7 @@ class Evaluator {
 
   #bundle(scope: Scope, items: readonly NamedItem[], offset: number): InstanceEntity {
     this.#step(items.length, offset);
-    const place: Place = { id: null };
+    const place: Place = { id: undefined };
     const exports = new Map<string, Entity>();
     for (const item of items) {
       const entity = itemOf(scope, item, offset);
