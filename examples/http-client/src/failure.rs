@@ -31,9 +31,9 @@ impl Failure {
             ErrorCode::ConnectionTimeout | ErrorCode::HttpResponseTimeout | ErrorCode::DnsTimeout => {
                 Failure::Unreachable(format!("{authority} did not answer in time"))
             }
-            ErrorCode::TlsCertificateError | ErrorCode::TlsProtocolError | ErrorCode::TlsAlertReceived(_) => {
-                Failure::Unreachable(format!("no secure connection to {authority}: its certificate or its TLS does not hold"))
-            }
+            ErrorCode::TlsCertificateError | ErrorCode::TlsProtocolError | ErrorCode::TlsAlertReceived(_) => Failure::Unreachable(format!(
+                "no secure connection to {authority}: its certificate or its TLS does not hold"
+            )),
             other => Failure::Unreachable(format!("the request to {authority} failed: {other:?}")),
         }
     }

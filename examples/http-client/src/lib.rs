@@ -35,13 +35,22 @@ pub struct Response {
 impl Response {
     /// The first header of that name, whatever its case, where it is UTF-8.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).and_then(|(_, value)| std::str::from_utf8(value).ok())
+        self.headers
+            .iter()
+            .find(|(key, _)| key.eq_ignore_ascii_case(name))
+            .and_then(|(_, value)| std::str::from_utf8(value).ok())
     }
 }
 
 /// A GET without redirects.
 pub fn get(url: &Url, headers: &[(&str, &str)], max_body: usize) -> Result<Response, Failure> {
-    send(&Request { method: Method::Get, url, headers, body: &[], max_body })
+    send(&Request {
+        method: Method::Get,
+        url,
+        headers,
+        body: &[],
+        max_body,
+    })
 }
 
 /// Sends one request and waits for its answer. A redirect is an answer like any other: following it is another request, judged anew.
@@ -62,7 +71,11 @@ pub fn send(request: &Request) -> Result<Response, Failure> {
 }
 
 fn outgoing(request: &Request) -> Result<OutgoingRequest, Failure> {
-    let headers: Vec<(String, Vec<u8>)> = request.headers.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+    let headers: Vec<(String, Vec<u8>)> = request
+        .headers
+        .iter()
+        .map(|(key, value)| ((*key).into(), (*value).into()))
+        .collect();
     let fields = Fields::from_list(&headers).map_err(|error| Failure::Header(format!("{error:?}")))?;
     let outgoing = OutgoingRequest::new(fields);
     let scheme = if request.url.secure { Scheme::Https } else { Scheme::Http };
@@ -79,7 +92,9 @@ fn upload(body: OutgoingBody, request: &Request) -> Result<(), Failure> {
         let stream = body.write().map_err(|()| Failure::Unusable("the request's body is taken"))?;
         // What one blocking write takes at most, by its contract.
         for chunk in request.body.chunks(4096) {
-            stream.blocking_write_and_flush(chunk).map_err(|_| Failure::Broken("while sending"))?;
+            stream
+                .blocking_write_and_flush(chunk)
+                .map_err(|_| Failure::Broken("while sending"))?;
         }
     }
     OutgoingBody::finish(body, None).map_err(|code| Failure::of(code, request.url))
@@ -101,5 +116,10 @@ fn received(incoming: &IncomingResponse, request: &Request) -> Result<Response, 
             break true;
         }
     };
-    Ok(Response { status: incoming.status(), headers, body, truncated })
+    Ok(Response {
+        status: incoming.status(),
+        headers,
+        body,
+        truncated,
+    })
 }

@@ -30,7 +30,11 @@ impl Url {
             return Err(invalid());
         }
         let path = if path.starts_with('/') { path.into() } else { format!("/{path}") };
-        Ok(Url { secure, authority: authority.into(), path })
+        Ok(Url {
+            secure,
+            authority: authority.into(),
+            path,
+        })
     }
 
     /// The URL that a `Location` header means when it came from this one (RFC 3986, 5.2; without removing dot segments, which servers do).
