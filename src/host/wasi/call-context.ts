@@ -73,8 +73,13 @@ export class CallContext {
     this.suspends = suspends;
   }
 
-  get openCount(): number {
-    return this.#open.size;
+  /** How many of what the call has open are of this class. */
+  countOpen(kind: abstract new (...args: never[]) => Disposable): number {
+    let count = 0;
+    for (const opened of this.#open) {
+      if (opened instanceof kind) count++;
+    }
+    return count;
   }
 
   /** Keeps what must be closed when the call ends. */

@@ -4,6 +4,9 @@ import { CallContext, defaultWasiBudgets, type WasiOptions } from "./call-contex
 import { environmentOf, exit, GuestOutput, noTerminal, stdinOf, TerminalInput, TerminalOutput } from "./cli.ts";
 import { systemClock } from "./clock.ts";
 import { monotonicClockOf, wallClockOf } from "./clocks.ts";
+import { Descriptor, DirectoryEntryStream, filesystemErrorCode } from "./filesystem/descriptor.ts";
+import { preopensOf } from "./filesystem/preopens.ts";
+import { httpOf } from "./http/outgoing-handler.ts";
 import { Pollable } from "./poll.ts";
 import { guestSuspends, implementationHas, wasiInterface } from "./provided.ts";
 import { randomOf } from "./random.ts";
@@ -19,6 +22,18 @@ export interface Wasi {
   readonly dispose: () => void;
 }
 
+/** What an interface is made of: one call's context, outputs and HTTP. */
+interface Parts {
+  readonly context: CallContext;
+  readonly output: GuestOutput;
+  readonly http: () => ReturnType<typeof httpOf>;
+}
+
+const partsOf = (context: CallContext): Parts => {
+  let http: ReturnType<typeof httpOf> | null = null;
+  return { context, output: new GuestOutput(context), http: () => (http ??= httpOf(context)) };
+};
+
 type Implementation = Readonly<Record<string, unknown>>;
 
 /** Cheap enough to make for each instance: the classes are shared, an interface is built when a component imports it. */
@@ -32,24 +47,22 @@ export const createWasi = (
     budgets: defaultWasiBudgets,
     ...given,
   };
-  let running: { readonly context: CallContext; readonly output: GuestOutput } | null = null;
+  let running: Parts | null = null;
   return {
     provides: (id, name) => {
       const key = wasiInterface(id);
       const make = key === null ? undefined : interfaces[key];
       if (make === undefined) return false;
-      const context = new CallContext(options, false);
-      return implementationHas(make(context, new GuestOutput(context)), name);
+      return implementationHas(make(partsOf(new CallContext(options, false))), name);
     },
     importsFor: (imports) => {
-      const context = new CallContext(options, guestSuspends(imports));
-      const output = new GuestOutput(context);
       running?.context.end();
-      running = { context, output };
+      const parts = partsOf(new CallContext(options, guestSuspends(imports)));
+      running = parts;
       const made: Record<string, object> = {};
       for (const { id } of imports) {
         const make = interfaces[wasiInterface(id) ?? ""];
-        if (make !== undefined) made[id] = make(context, output);
+        if (make !== undefined) made[id] = make(parts);
       }
       return made;
     },
@@ -61,23 +74,27 @@ export const createWasi = (
   };
 };
 
-const interfaces: Readonly<Record<string, (context: CallContext, output: GuestOutput) => Implementation>> = {
+const interfaces: Readonly<Record<string, (parts: Parts) => Implementation>> = {
   "io/error": () => ({ Error: IoError }),
   "io/poll": () => ({ Pollable, poll: Pollable.poll }),
   "io/streams": () => ({ InputStream, OutputStream }),
-  "clocks/monotonic-clock": monotonicClockOf,
-  "clocks/wall-clock": wallClockOf,
-  "random/random": (context) => randomOf(context).secure,
-  "random/insecure": (context) => randomOf(context).insecure,
-  "random/insecure-seed": (context) => randomOf(context).seed,
-  "cli/environment": environmentOf,
+  "clocks/monotonic-clock": ({ context }) => monotonicClockOf(context),
+  "clocks/wall-clock": ({ context }) => wallClockOf(context),
+  "random/random": ({ context }) => randomOf(context).secure,
+  "random/insecure": ({ context }) => randomOf(context).insecure,
+  "random/insecure-seed": ({ context }) => randomOf(context).seed,
+  "cli/environment": ({ context }) => environmentOf(context),
   "cli/exit": () => exit,
-  "cli/stdin": stdinOf,
-  "cli/stdout": (_, output) => ({ getStdout: () => output.stream("stdout") }),
-  "cli/stderr": (_, output) => ({ getStderr: () => output.stream("stderr") }),
+  "cli/stdin": ({ context }) => stdinOf(context),
+  "cli/stdout": ({ output }) => ({ getStdout: () => output.stream("stdout") }),
+  "cli/stderr": ({ output }) => ({ getStderr: () => output.stream("stderr") }),
   "cli/terminal-input": () => ({ TerminalInput }),
   "cli/terminal-output": () => ({ TerminalOutput }),
   "cli/terminal-stdin": () => noTerminal.stdin,
   "cli/terminal-stdout": () => noTerminal.stdout,
   "cli/terminal-stderr": () => noTerminal.stderr,
+  "filesystem/types": () => ({ Descriptor, DirectoryEntryStream, filesystemErrorCode }),
+  "filesystem/preopens": ({ context }) => preopensOf(context),
+  "http/types": ({ http }) => http().types,
+  "http/outgoing-handler": ({ http }) => http().handler,
 };

@@ -34,7 +34,7 @@ export class Pollable {
     const [first] = pollables;
     if (first === undefined) throw new Invalid("PollOfNothing", "the component polled an empty list");
     if (pollables.length > longestPoll) throw new Invalid("PollTooLong", `the component polled more than ${longestPoll} things at once`);
-    const readyNow = (): Uint32Array => Uint32Array.from(pollables.keys().filter((index) => pollables[index]?.ready()));
+    const readyNow = (): Uint32Array => Uint32Array.from(pollables.flatMap((pollable, index) => (pollable.ready() ? [index] : [])));
     const now = readyNow();
     if (now.length > 0) return now;
     const wait = blockOn(

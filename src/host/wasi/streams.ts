@@ -1,5 +1,7 @@
 import type { CallContext } from "./call-context.ts";
+import type { FileErrorCode } from "./filesystem/error-code.ts";
 import { GuestError } from "./guest-error.ts";
+import type { ErrorCode } from "./http/error-code.ts";
 import { blockOn, Pollable, type Readiness } from "./poll.ts";
 
 /** Most that one read gives and one write takes; a guest asks again for more. */
@@ -15,8 +17,8 @@ export class IoError {
     this.#code = code;
   }
 
-  static codeOf<Kind extends IoErrorCode["kind"]>(error: IoError, kind: Kind): Extract<IoErrorCode, { kind: Kind }>["code"] | undefined {
-    return error.#code?.kind === kind ? (error.#code.code as Extract<IoErrorCode, { kind: Kind }>["code"]) : undefined;
+  static codeOf(error: IoError): IoErrorCode | null {
+    return error.#code;
   }
 
   toDebugString(): string {
@@ -25,8 +27,8 @@ export class IoError {
 }
 
 export type IoErrorCode =
-  | { readonly kind: "filesystem"; readonly code: string }
-  | { readonly kind: "http"; readonly code: { readonly tag: string; readonly val?: unknown } };
+  | { readonly kind: "filesystem"; readonly code: FileErrorCode }
+  | { readonly kind: "http"; readonly code: ErrorCode };
 
 /** Where an input stream's bytes come from. */
 export interface InputSource {

@@ -1,0 +1,103 @@
+import { Invalid } from "../../../api/errors.ts";
+import { allows } from "../../../egress/allowed-host.ts";
+import { type Target, type Scheme as TargetScheme, targetOf } from "../../../egress/target.ts";
+import type { CallContext } from "../call-context.ts";
+import { GuestError } from "../guest-error.ts";
+import { IoError } from "../streams.ts";
+import { denied, type ErrorCode } from "./error-code.ts";
+import { Exchange, type ExchangeTimeouts, targetText } from "./exchange.ts";
+import { Fields } from "./fields.ts";
+import { FutureIncomingResponse, FutureTrailers, IncomingBody, IncomingResponse } from "./incoming-response.ts";
+import { OutgoingBody, OutgoingRequest, type RequestHead, RequestOptions } from "./outgoing-request.ts";
+
+/** Both interfaces of one call: its request class makes bodies that belong to the call. */
+export const httpOf = (context: CallContext) => {
+  class CallRequest extends OutgoingRequest {
+    constructor(headers: Fields) {
+      super(context, headers);
+    }
+  }
+  const types = {
+    Fields,
+    OutgoingRequest: CallRequest,
+    OutgoingBody,
+    RequestOptions,
+    IncomingResponse,
+    IncomingBody,
+    FutureIncomingResponse,
+    FutureTrailers,
+    httpErrorCode: (error: IoError): ErrorCode | undefined => {
+      const code = IoError.codeOf(error);
+      return code?.kind === "http" ? code.code : undefined;
+    },
+  };
+  const handler = {
+    handle: (request: OutgoingRequest, options: RequestOptions | undefined): FutureIncomingResponse => send(context, request, options),
+  };
+  return { types, handler };
+};
+
+const send = (context: CallContext, request: OutgoingRequest, options: RequestOptions | undefined): FutureIncomingResponse => {
+  const head = OutgoingRequest.handOver(request);
+  const verdict = judge(context, head);
+  if (verdict.refusal !== undefined) {
+    context.options.denied({
+      target: verdict.target,
+      detail: verdict.refusal.tag === "internal-error" ? verdict.refusal.val : verdict.refusal.tag,
+    });
+    head.body.fail(verdict.refusal);
+    throw new GuestError(verdict.refusal);
+  }
+  if (context.countOpen(Exchange) >= context.options.budgets.connections || !context.charge("requests", 1)) {
+    throw new GuestError<ErrorCode>({ tag: "connection-limit-reached" });
+  }
+  const exchange = context.hold(new Exchange(context, verdict.target, head, timeoutsOf(context, options)));
+  void exchange.run();
+  return new FutureIncomingResponse(context, exchange);
+};
+
+type Verdict = { readonly target: Target; readonly refusal?: undefined } | { readonly target: string; readonly refusal: ErrorCode };
+
+/** Whether the grants admit a request: scheme, host and effective port, and one name for the host throughout. */
+const judge = (context: CallContext, head: RequestHead): Verdict => {
+  const said = `${head.scheme?.tag === "other" ? head.scheme.val : (head.scheme?.tag ?? "HTTPS").toLowerCase()}://${head.authority ?? ""}`;
+  const refuse = (reason: string): Verdict => ({ target: said, refusal: denied(reason) });
+  if (head.authority === undefined) return { target: said, refusal: { tag: "HTTP-request-URI-invalid" } };
+  if (head.scheme?.tag === "other") return refuse(`the scheme of ${said} is not http or https`);
+  const scheme: TargetScheme = head.scheme?.tag === "HTTP" ? "http" : "https";
+  const target = readTarget(scheme, head.authority);
+  if (typeof target === "string") return refuse(target);
+  if (!allows(context.options.allowedHosts, target)) return refuse(`${targetText(target)} is not granted to this tool`);
+  for (const value of head.headers.get("host")) {
+    const named = readTarget(scheme, Buffer.from(value).toString("latin1"));
+    if (typeof named === "string" || named.host !== target.host || named.port !== target.port) {
+      return refuse(`the Host header differs from the request's authority, ${targetText(target)}`);
+    }
+  }
+  return { target };
+};
+
+const readTarget = (scheme: TargetScheme, authority: string): Target | string => {
+  try {
+    return targetOf(scheme, authority);
+  } catch (error) {
+    if (error instanceof Invalid) return error.message;
+    throw error;
+  }
+};
+
+const timeoutsOf = (context: CallContext, options: RequestOptions | undefined): ExchangeTimeouts => {
+  const most = context.options.budgets.connectTimeoutMs;
+  return {
+    connectMs: Math.min(milliseconds(options?.connectTimeout()) ?? most, most),
+    firstByteMs: milliseconds(options?.firstByteTimeout()),
+    betweenBytesMs: milliseconds(options?.betweenBytesTimeout()),
+  };
+};
+
+/** A guest's nanoseconds as what a timer takes; null for none, and for more than a timer can hold. */
+const milliseconds = (duration: bigint | undefined): number | null => {
+  if (duration === undefined) return null;
+  const whole = duration / 1_000_000n + 1n;
+  return whole > 2_147_483_647n ? null : Number(whole);
+};
