@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import type { HostConfig } from "../api/host.ts";
+import { pathsForMounts } from "./wasi/filesystem/mount-paths.ts";
 
 /** Pages of 64 KiB that any one memory in the process may have: a second fence behind the clamped maxima, and a cap on jco's own memory. */
 const maxMemoryPages = 16_384;
@@ -12,10 +13,8 @@ export const hostArguments = (config: Pick<HostConfig, "cacheFolder" | "mounts">
   "--permission",
   "--allow-worker",
   "--allow-net",
-  ...[packageFolder, config.cacheFolder, ...config.mounts.map(({ folder }) => folder)].map((folder) => `--allow-fs-read=${folder}`),
-  ...[config.cacheFolder, ...config.mounts.filter(({ readOnly }) => !readOnly).map(({ folder }) => folder)].map(
-    (folder) => `--allow-fs-write=${folder}`,
-  ),
+  ...[packageFolder, config.cacheFolder, ...pathsForMounts(config.mounts).read].map((path) => `--allow-fs-read=${path}`),
+  ...[config.cacheFolder, ...pathsForMounts(config.mounts).write].map((path) => `--allow-fs-write=${path}`),
   "--disallow-code-generation-from-strings",
   `--wasm-max-mem-pages=${maxMemoryPages}`,
   "--disable-warning=ExperimentalWarning",
