@@ -58,6 +58,8 @@ export interface WitFunction {
   /** `method`, `static` and `constructor` belong to a resource and are never offered. */
   readonly form: "function" | "method" | "static" | "constructor";
   readonly async: boolean;
+  /** Present and true for an async function lifted without a callback, which blocks in the middle of its stack. */
+  readonly isStackful?: boolean;
   readonly params: readonly { readonly name: string; readonly type: WitType }[];
   readonly result: WitType | null;
   readonly docs: string;

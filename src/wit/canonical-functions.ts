@@ -8,6 +8,8 @@ const options: Immediate = "options";
 /**
  * What follows each opcode of the canonical section, except `lift` (0x00) and `lower` (0x01). All of these define core functions, which no interface
  * depends on: they are read only to find where the next one starts. (component-model, design/mvp/Binary.md, "canon")
+ *
+ * `stream.forward` and `future.forward` (0x2e, 0x2f) are left out as long as jco refuses every component that has them.
  */
 const builtins: ReadonlyMap<number, readonly Immediate[]> = new Map<number, readonly Immediate[]>([
   [0x02, [index]], // resource.new
@@ -54,22 +56,29 @@ const builtins: ReadonlyMap<number, readonly Immediate[]> = new Map<number, read
   [0x2b, ["zero"]], // thread.yield-then-resume
   [0x2c, ["zero"]], // thread.suspend-then-promote
   [0x2d, ["zero"]], // thread.yield-then-promote
-  [0x2e, [index]], // stream.forward
-  [0x2f, [index]], // future.forward
   [0x40, [index]], // thread.spawn-ref
   [0x41, [index, index]], // thread.spawn-indirect
   [0x42, []], // thread.available-parallelism
 ]);
 
-/** Reads one entry of the canonical section: the type index of a `lift`, or null for what defines a core function. */
-export const readCanonicalFunction = (reader: ByteReader): number | null => {
+export interface LiftSyntax {
+  readonly type: number;
+  readonly isStackful: boolean;
+}
+
+/** Reads one entry of the canonical section: a `lift`, or null for what defines a core function. */
+export const readCanonicalFunction = (reader: ByteReader): LiftSyntax | null => {
   const start = reader.at;
   const opcode = reader.u8("a canonical function");
   if (opcode === 0x00 || opcode === 0x01) {
     reader.u8("the second byte of a canonical function");
     reader.u32("a function index");
-    skipOptions(reader);
-    return opcode === 0x00 ? reader.u32("the type index of a lifted function") : null;
+    const options = readOptions(reader);
+    if (opcode === 0x01) return null;
+    return {
+      type: reader.u32("the type index of a lifted function"),
+      isStackful: options.has(asyncOption) && !options.has(callbackOption),
+    };
   }
   const immediates = builtins.get(opcode);
   if (!immediates) throw unsupported(`the component uses a canonical function that is not known here, opcode ${offsetText(opcode)}`, start);
@@ -83,7 +92,7 @@ const skipImmediate = (reader: ByteReader, immediate: Immediate): void => {
       reader.u32("an index");
       return;
     case "options":
-      skipOptions(reader);
+      readOptions(reader);
       return;
     case "async":
     case "zero":
@@ -97,12 +106,19 @@ const skipImmediate = (reader: ByteReader, immediate: Immediate): void => {
   }
 };
 
-const skipOptions = (reader: ByteReader): void => {
+const asyncOption = 0x06;
+const callbackOption = 0x07;
+
+/** The options given, their indices skipped. */
+const readOptions = (reader: ByteReader): Set<number> => {
+  const options = new Set<number>();
   const count = reader.count("canonical options");
   for (let i = 0; i < count; i++) {
     const start = reader.at;
     const option = reader.u8("a canonical option");
     if (option > 0x09) throw unsupported(`the component uses a canonical option that is not known here, ${offsetText(option)}`, start);
-    if ((option >= 0x03 && option <= 0x05) || option === 0x07 || option === 0x08) reader.u32("an index");
+    if ((option >= 0x03 && option <= 0x05) || option === callbackOption || option === 0x08) reader.u32("an index");
+    options.add(option);
   }
+  return options;
 };

@@ -67,6 +67,7 @@ const formOf = (name: string): WitFunction["form"] => {
 };
 
 const describeFunction = (types: TypeDescriber, id: string | null, name: string, type: FunctionType): WitFunction => ({
+  ...(type.isStackful ? { isStackful: true } : {}),
   interface: id,
   name,
   form: formOf(name),

@@ -48,6 +48,8 @@ export interface ResourceType {
 export interface FunctionType {
   readonly sort: "function-type";
   readonly async: boolean;
+  /** Lifted so that it may block in the middle of its stack; false for what is only described by a type. */
+  readonly isStackful: boolean;
   readonly params: readonly { readonly name: string; readonly type: ValueType }[];
   readonly result: ValueType | null;
 }

@@ -94,7 +94,7 @@ class Evaluator {
           scope.instances.push(this.#bundle(scope, definition.exports, definition.at));
           break;
         case "lift":
-          scope.functions.push(functionType(scope, definition.type, definition.at));
+          scope.functions.push({ ...functionType(scope, definition.type, definition.at), isStackful: definition.isStackful });
           break;
       }
     }
@@ -130,6 +130,9 @@ class Evaluator {
   #exported(scope: Scope, name: string, item: SortIndex, ascribed: Extern | null, offset: number): Entity {
     const entity = itemOf(scope, item, offset);
     if (ascribed && ascribed.sort !== entity.sort) throw malformed(`${JSON.stringify(name)} is exported under another sort`, offset);
+    if (ascribed?.sort === "function" && entity.sort === "function") {
+      return { sort: "function", type: { ...functionType(scope, ascribed.type, offset), isStackful: entity.type.isStackful } };
+    }
     if (ascribed && ascribed.sort !== "type") {
       const place = entity.sort === "instance" ? entity.instance.place : { id: undefined };
       return this.#declared(scope, name, ascribed, offset, place);

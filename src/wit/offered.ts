@@ -50,16 +50,25 @@ const reasonAgainstAll = (component: ComponentInterface): string | undefined => 
 const reasonAgainst = (fn: WitFunction): string | undefined => {
   if (fn.interface?.startsWith("wasi:")) return "it belongs to a WASI interface, which the host calls and no model";
   if (isUntypedInterface(fn.interface)) return "it lists or calls tools that the component defines at run time, and is none itself";
-  if (fn.form !== "function") return `it is a ${fn.form} of a resource, which only a caller that keeps the resource could use`;
   if (isToolchainInit(fn)) return "it is how the component's toolchain loads its script";
+  if (fn.form !== "function") return `it is ${formTexts[fn.form]} of a resource, and a model cannot hold resources`;
+  if (fn.isStackful) return "it is async without a callback, which jco cannot run yet";
   return undefined;
 };
 
 const isUntypedInterface = (id: string | null): boolean => id !== null && /^ambit:tool\/untyped(@|$)/.test(id);
 
-/** componentize-qjs adds this export to every component; a tool of the same name has another signature. */
+const formTexts = { function: "a function", method: "a method", static: "a static function", constructor: "a constructor" } as const;
+
+/** What toolchains add to every component that they make, told from a tool of the same name by its parameters. */
+const toolchainInits: readonly { readonly interface: string | null; readonly params: readonly string[] }[] = [
+  { interface: null, params: ["shim", "script"] }, // componentize-qjs
+  { interface: "exports", params: ["app-name", "symbols"] }, // componentize-py
+];
+
 const isToolchainInit = (fn: WitFunction): boolean =>
-  fn.interface === null && fn.name === "init" && fn.params[0]?.name === "shim" && fn.params[1]?.name === "script";
+  fn.name === "init" &&
+  toolchainInits.some((init) => init.interface === fn.interface && init.params.every((name, index) => fn.params[index]?.name === name));
 
 const isExcludedBy = (fn: WitFunction, entry: string): boolean => {
   const hash = entry.indexOf("#");

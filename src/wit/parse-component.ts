@@ -83,8 +83,8 @@ const readBody = (reader: ByteReader, budget: ItemBudget, depth: number, onCusto
         break;
       case 8:
         readAll(section, "canonical functions", budget, (at) => {
-          const type = readCanonicalFunction(section);
-          if (type !== null) body.push({ op: "lift", type, at });
+          const lift = readCanonicalFunction(section);
+          if (lift) body.push({ op: "lift", ...lift, at });
         });
         break;
       case 9:

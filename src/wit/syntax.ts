@@ -18,8 +18,8 @@ export type Definition =
   | { readonly op: "component"; readonly body: readonly Definition[]; readonly at: number }
   | { readonly op: "instantiate"; readonly component: number; readonly args: readonly NamedItem[]; readonly at: number }
   | { readonly op: "instance"; readonly exports: readonly NamedItem[]; readonly at: number }
-  /** `canon lift`: a component function of the given type. */
-  | { readonly op: "lift"; readonly type: number; readonly at: number };
+  /** `canon lift`: a component function of the given type. It is stackful if it is lifted as async and without a callback. */
+  | { readonly op: "lift"; readonly type: number; readonly isStackful: boolean; readonly at: number };
 
 /** What an index may point at. `module` is a core module; the other core sorts are skipped while parsing. */
 export type Sort = "module" | "function" | "value" | "type" | "component" | "instance";

@@ -86,7 +86,7 @@ export class TypeBuilder {
     const params = syntax.params.map(({ name, type }) => ({ name, type: this.#value(scope, type, at) }));
     const result = syntax.result === null ? null : this.#value(scope, syntax.result, at);
     this.#measure([...params.map((param) => param.type), result], params.length, at);
-    return { sort: "function-type", async: syntax.async, params, result };
+    return { sort: "function-type", async: syntax.async, isStackful: false, params, result };
   }
 
   #value(scope: Scope, syntax: ValueSyntax, at: number): ValueType {
