@@ -10,6 +10,7 @@ import { httpOf } from "./http/outgoing-handler.ts";
 import { Pollable } from "./poll.ts";
 import { guestSuspends, implementationHas, wasiInterface } from "./provided.ts";
 import { randomOf } from "./random.ts";
+import { sockets } from "./sockets.ts";
 import { InputStream, IoError, OutputStream } from "./streams.ts";
 
 /** What one instance of a component may import, and what to end when its call ends. */
@@ -97,4 +98,11 @@ const interfaces: Readonly<Record<string, (parts: Parts) => Implementation>> = {
   "filesystem/preopens": ({ context }) => preopensOf(context),
   "http/types": ({ http }) => http().types,
   "http/outgoing-handler": ({ http }) => http().handler,
+  "sockets/network": () => sockets.network,
+  "sockets/instance-network": () => sockets.instanceNetwork,
+  "sockets/ip-name-lookup": () => sockets.ipNameLookup,
+  "sockets/tcp": () => sockets.tcp,
+  "sockets/tcp-create-socket": () => sockets.tcpCreateSocket,
+  "sockets/udp": () => sockets.udp,
+  "sockets/udp-create-socket": () => sockets.udpCreateSocket,
 };

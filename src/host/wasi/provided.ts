@@ -1,4 +1,5 @@
 import type { WitImport } from "../../api/wit.ts";
+import { NeverMade } from "./never-made.ts";
 
 /**
  * `wasi:http/types@0.2.6` → `http/types`; null for what is not WASI 0.2. Every 0.2 release is served by the same implementation: releases only add
@@ -23,7 +24,7 @@ export const implementationHas = (implementation: Readonly<Record<string, unknow
   const [, form, resource = "", fn = ""] = member;
   const found = implementation[pascalCase(resource)];
   if (typeof found !== "function") return false;
-  if (form === "constructor") return true;
+  if (form === "constructor" || found.prototype instanceof NeverMade) return true;
   const owner: unknown = form === "static" ? found : found.prototype;
   return Object.hasOwn(owner as object, camelCase(fn));
 };

@@ -9,6 +9,7 @@ import { Exchange, type ExchangeTimeouts, targetText } from "./exchange.ts";
 import { Fields } from "./fields.ts";
 import { FutureIncomingResponse, FutureTrailers, IncomingBody, IncomingResponse } from "./incoming-response.ts";
 import { OutgoingBody, OutgoingRequest, type RequestHead, RequestOptions } from "./outgoing-request.ts";
+import { IncomingRequest, OutgoingResponse, ResponseOutparam } from "./server-side.ts";
 
 /** Both interfaces of one call: its request class makes bodies that belong to the call. */
 export const httpOf = (context: CallContext) => {
@@ -26,6 +27,9 @@ export const httpOf = (context: CallContext) => {
     IncomingBody,
     FutureIncomingResponse,
     FutureTrailers,
+    IncomingRequest,
+    ResponseOutparam,
+    OutgoingResponse,
     httpErrorCode: (error: IoError): ErrorCode | undefined => {
       const code = IoError.codeOf(error);
       return code?.kind === "http" ? code.code : undefined;
