@@ -1,5 +1,4 @@
-import { connect as connectTcp, isIP, type Socket } from "node:net";
-import { connect as connectTls } from "node:tls";
+import { isIP, type Socket } from "node:net";
 import type { Endpoint } from "../../../egress/resolver.ts";
 import type { Target } from "../../../egress/target.ts";
 
@@ -19,7 +18,12 @@ export const connectToAny = async (
   for (const endpoint of endpoints) {
     signal.throwIfAborted();
     try {
-      const plain = await opened(connectTcp({ host: endpoint.address, port: endpoint.port, noDelay: true }), "connect", attemptMs, signal);
+      const plain = await opened(
+        process.getBuiltinModule("node:net").connect({ host: endpoint.address, port: endpoint.port, noDelay: true }),
+        "connect",
+        attemptMs,
+        signal,
+      );
       return target.scheme === "http" ? plain : await secured(plain, target.host, attemptMs, signal);
     } catch (error) {
       last = error;
@@ -31,7 +35,7 @@ export const connectToAny = async (
 const secured = (plain: Socket, host: string, withinMs: number, signal: AbortSignal): Promise<Socket> => {
   const name = isIP(host) === 0 ? { servername: host, host } : { host };
   return opened(
-    connectTls({ socket: plain, ...name, ALPNProtocols: ["http/1.1"], minVersion: "TLSv1.2" }),
+    process.getBuiltinModule("node:tls").connect({ socket: plain, ...name, ALPNProtocols: ["http/1.1"], minVersion: "TLSv1.2" }),
     "secureConnect",
     withinMs,
     signal,
