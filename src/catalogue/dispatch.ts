@@ -93,12 +93,15 @@ const replyDepth = 130;
 
 const answerOf = (status: number, body: JsonValue): Dispatched => {
   if (!isJsonObject(body)) throw malformed(status);
-  if (body.refused === true && typeof body.code === "string" && typeof body.message === "string") {
+  if (body.refused === true && refusing(status) && typeof body.code === "string" && typeof body.message === "string") {
     return { kind: "refused", refusal: { refused: true, code: body.code, message: body.message } };
   }
   if (status !== 200) throw malformed(status);
   return { kind: "replied", reply: replyOf(body, status) };
 };
+
+/** A host that failed within itself (500) may have run something, whatever it says. */
+const refusing = (status: number): boolean => (status >= 400 && status < 500) || status === 503;
 
 const replyOf = (body: JsonObject, status: number): HostReply => {
   const { outcome, text, structured, code, ran } = body;

@@ -111,7 +111,9 @@ const readBytes = (request: IncomingMessage, maxBytes: number): Promise<Buffer> 
     });
     request.on("end", () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size)));
     request.on("error", reject);
-    request.on("close", () => reject(new HttpError(400, "BodyIncomplete", "the connection ended before the body did")));
+    request.on("close", () => {
+      if (!request.complete) reject(new HttpError(400, "BodyIncomplete", "the connection ended before the body did"));
+    });
   });
 
 /** Sends one whole answer. Nothing of ours may be kept by a shared cache or read as another type. */
@@ -121,15 +123,15 @@ export const respond = (
   body: string | Uint8Array,
   headers: Readonly<Record<string, string>> = {},
 ): void => {
-  const bytes = typeof body === "string" ? Buffer.from(body, "utf8") : body;
   response.writeHead(status, {
     "content-type": "application/json",
-    "content-length": bytes.byteLength,
+    "content-length": Buffer.byteLength(body),
     "cache-control": "private, no-cache",
     "x-content-type-options": "nosniff",
     ...headers,
   });
-  response.end(bytes);
+  // A string leaves in one write together with the headers.
+  response.end(body);
 };
 
 /** Tells an error. What was not thrown on purpose is told without its message, which may hold anything. */

@@ -48,6 +48,14 @@ const answers: Record<string, { readonly answer: RequestListener; readonly kind:
     answer: (_, response) => json(response, 401, '{"refused":true,"code":"TicketUsed","message":"used"}'),
     kind: "refused",
   },
+  "a host that is not ready ran nothing": {
+    answer: (_, response) => json(response, 503, '{"refused":true,"code":"NotReady","message":"no component yet"}'),
+    kind: "refused",
+  },
+  "a host that failed within itself may have run it": {
+    answer: (_, response) => json(response, 500, '{"refused":true,"code":"Internal","message":"see the log"}'),
+    kind: "lost",
+  },
   "a tool's error is a reply": { answer: (_, response) => json(response, 200, '{"outcome":"tool-error","text":"no"}'), kind: "replied" },
   "an error page is no answer": { answer: (_, response) => json(response, 502, "<html>"), kind: "lost" },
   "JSON in another shape is no answer": { answer: (_, response) => json(response, 200, '{"outcome":"maybe","text":"x"}'), kind: "lost" },
