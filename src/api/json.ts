@@ -1,7 +1,8 @@
 import { Invalid } from "./errors.ts";
 
 /**
- * JSON exactly as written: integers beyond 2^53 are `bigint`, objects have no prototype (so `__proto__` is a key like any other) and keep the
+ * JSON exactly as written: integers beyond 2^53 are `bigint` (written with a fraction or an exponent, up to 2^64: beyond it no type of ours tells them
+ * from the nearest double), objects have no prototype (so `__proto__` is a key like any other) and keep the
  * order of their keys, strings hold whole Unicode scalar values.
  */
 export type JsonValue = null | boolean | number | bigint | string | JsonArray | JsonObject;
@@ -19,8 +20,11 @@ export interface JsonLimits {
 
 export const defaultJsonLimits: JsonLimits = { maxLength: 1024 * 1024, maxDepth: 64 };
 
-/** An exponent past this cannot matter to any type that we convert to, and spelling the integer out would cost memory. */
-const largestExponentSpelledOut = 400;
+/** No integer type holds more. A literal such as `3.4028234663852886e38` means the nearest double, and is not spelled out as an integer. */
+const beyondIntegerTypes = 2 ** 64;
+
+/** Digits and exponent may cancel out, so that a long literal stands for a small number: computing that exactly takes time for nothing. */
+const longestSpelledOut = 400;
 
 export const isJsonObject = (value: JsonValue | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
@@ -230,11 +234,12 @@ const shortened = (digits: string): string => (digits.length > 40 ? `${digits.sl
 
 /** The integer that a literal such as `18446744073709551615`, `1e19` or `92233720368547758.07e2` stands for; undefined if it is none. */
 const exactInteger = (literal: string): bigint | undefined => {
+  if (/^-?[0-9]+$/.test(literal)) return BigInt(literal);
+  if (literal.length > longestSpelledOut || Math.abs(Number(literal)) > beyondIntegerTypes) return undefined;
   const [mantissa = "", exponentText = "0"] = literal.toLowerCase().split("e");
   const [whole = "", fraction = ""] = mantissa.split(".");
   const significant = fraction.replace(/0+$/, "");
   const exponent = Number(exponentText) - significant.length;
-  if (Math.abs(exponent) > largestExponentSpelledOut) return undefined;
   const digits = BigInt(whole + significant);
   if (exponent >= 0) return digits * 10n ** BigInt(exponent);
   const divisor = 10n ** BigInt(-exponent);

@@ -2,7 +2,7 @@ import { Invalid } from "../api/errors.ts";
 import { compactJson, type JsonObject, type JsonValue, jsonObject } from "../api/json.ts";
 import type { Primitive, WitField, WitFunction, WitLabel, WitType } from "../api/wit.ts";
 import { propertyName } from "./names.ts";
-import { argumentFields, isBytes, isJsonObjectType, isNestedOption, isPlainVariant, successType } from "./shape.ts";
+import { argumentFields, isBytes, isJsonObjectType, isNestedOption, isPlainVariant, presentType, successType } from "./shape.ts";
 
 /** How large one generated schema may become. A component shares types by reference, so few bytes of it can describe an enormous tree. */
 export interface SchemaLimits {
@@ -14,8 +14,8 @@ export interface SchemaLimits {
 
 export const defaultSchemaLimits: SchemaLimits = { maxLength: 256 * 1024, maxDepth: 56 };
 
-/** Standard base64 with padding (RFC 4648, section 4). */
-export const base64Pattern = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$";
+/** Standard base64 with padding (RFC 4648, section 4), unused bits zero, so that there is one text for the same bytes. */
+export const base64Pattern = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$";
 
 /** The largest finite 32-bit float. */
 export const largestF32 = (2 - 2 ** -23) * 2 ** 127;
@@ -85,8 +85,7 @@ class SchemaWriter {
     for (const field of fields) {
       const name = propertyName(field.name);
       this.#charge(2 * name.length + 8, path);
-      const type = field.type.kind === "option" ? field.type.some : field.type;
-      properties.push([name, this.schemaOf(type, [...path, name], field.docs)]);
+      properties.push([name, this.schemaOf(presentType(field.type), [...path, name], field.docs)]);
       if (field.type.kind !== "option") required.push(name);
     }
     return closed(properties, required);

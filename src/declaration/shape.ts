@@ -19,7 +19,7 @@ export const soleRecord = (fn: Pick<WitFunction, "params">): Extract<WitType, { 
 /** A list of bytes is base64 text; with a fixed length it is an array like any other. */
 export const isBytes = (type: WitType): boolean => type.kind === "list" && type.element.kind === "u8" && type.length === undefined;
 
-/** An option whose some may itself be null: in JSON `{"some": …}` or null, wherever it may not be left out. */
+/** An option of an option: in JSON `{"some": …}` or null, so that its three kinds of value stay apart. */
 export const isNestedOption = (type: WitType): boolean => type.kind === "option" && type.some.kind === "option";
 
 /** A variant without payloads is written as its case's name alone. */
@@ -42,3 +42,9 @@ export const isJsonObjectType = (type: WitType): boolean => {
       return false;
   }
 };
+
+/**
+ * What the property of a field or parameter holds when it is there: an option's value itself, since leaving the property out says none. An option of
+ * an option keeps its own form.
+ */
+export const presentType = (type: WitType): WitType => (type.kind === "option" && !isNestedOption(type) ? type.some : type);

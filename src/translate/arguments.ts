@@ -2,7 +2,7 @@ import { Invalid } from "../api/errors.ts";
 import { defaultJsonLimits, isJsonObject, type JsonLimits, type JsonObject, type JsonValue, jsonObject, parseJson } from "../api/json.ts";
 import type { WitField, WitFunction, WitType } from "../api/wit.ts";
 import { propertyName } from "../declaration/names.ts";
-import { argumentFields, isBytes, isNestedOption, isPlainVariant } from "../declaration/shape.ts";
+import { argumentFields, isBytes, isNestedOption, isPlainVariant, presentType } from "../declaration/shape.ts";
 import { convertArguments } from "./to-component.ts";
 
 /**
@@ -33,7 +33,7 @@ const kindOf = (value: JsonValue): string => (value === null ? "null" : Array.is
 
 /**
  * Arguments in the one form that is judged, signed and run: an optional field given as null is left out, since models write both for the same thing
- * (not where the optional type is itself an option: there null has a meaning of its own). Whatever doesn't fit the types stays as it is, for
+ * (not an option of an option, whose schema has a null of its own). Whatever doesn't fit the types stays as it is, for
  * `checkArguments` to name.
  */
 export const normaliseArguments = (fn: Pick<WitFunction, "params">, value: JsonObject): JsonObject =>
@@ -49,16 +49,12 @@ export const checkArguments = (fn: Pick<WitFunction, "params">, value: JsonObjec
 };
 
 const normaliseFields = (fields: readonly WitField[], object: JsonObject): JsonObject => {
-  const optional = new Map(fields.map((field) => [propertyName(field.name), field.type]));
+  const types = new Map(fields.map((field) => [propertyName(field.name), field.type]));
   const entries: [string, JsonValue][] = [];
   for (const [key, value] of Object.entries(object)) {
-    const type = optional.get(key);
-    if (type?.kind === "option") {
-      if (value === null && !isNestedOption(type)) continue;
-      entries.push([key, normalise(type.some, value)]);
-    } else {
-      entries.push([key, type ? normalise(type, value) : value]);
-    }
+    const type = types.get(key);
+    if (value === null && type?.kind === "option" && !isNestedOption(type)) continue;
+    entries.push([key, type ? normalise(presentType(type), value) : value]);
   }
   return jsonObject(entries);
 };

@@ -2,7 +2,7 @@ import { Invalid } from "../api/errors.ts";
 import { type JsonObject, type JsonValue, jsonObject } from "../api/json.ts";
 import type { WitCase, WitField, WitLabel, WitType } from "../api/wit.ts";
 import { propertyName } from "../declaration/names.ts";
-import { isBytes, isNestedOption, isPlainVariant } from "../declaration/shape.ts";
+import { isBytes, isNestedOption, isPlainVariant, presentType } from "../declaration/shape.ts";
 import { base64Of } from "./base64.ts";
 import { jcoName } from "./jco-names.ts";
 import { type Path, pointerOf } from "./path.ts";
@@ -155,12 +155,8 @@ const record = (fields: readonly WitField[], value: unknown, path: Path, budget:
     const at = { up: path, key: name };
     const inner = held[jcoName(field.name)];
     spend(budget, name.length + 4, at);
-    if (field.type.kind !== "option") {
-      entries.push([name, convert(field.type, inner, at, budget)]);
-      continue;
-    }
-    const some = heldBy(field.type, inner, at);
-    if (some) entries.push([name, convert(field.type.some, some.value, at, budget)]);
+    if (field.type.kind === "option" && !heldBy(field.type, inner, at)) continue;
+    entries.push([name, convert(presentType(field.type), inner, at, budget)]);
   }
   return jsonObject(entries);
 };

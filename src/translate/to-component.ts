@@ -3,7 +3,7 @@ import { isJsonObject, type JsonArray, type JsonObject, type JsonValue } from ".
 import type { Primitive, WitCase, WitField, WitFunction, WitType } from "../api/wit.ts";
 import { propertyName } from "../declaration/names.ts";
 import { largestF32 } from "../declaration/schema.ts";
-import { argumentFields, isBytes, isNestedOption, isPlainVariant, soleRecord } from "../declaration/shape.ts";
+import { argumentFields, isBytes, isNestedOption, isPlainVariant, presentType, soleRecord } from "../declaration/shape.ts";
 import { bytesOfBase64, isBase64 } from "./base64.ts";
 import { jcoName } from "./jco-names.ts";
 import { type Path, pointerOf } from "./path.ts";
@@ -34,8 +34,7 @@ const convertFields = (fields: readonly WitField[], value: JsonValue, path: Path
     const type = field.type;
     if (given !== undefined) {
       known++;
-      const key = { up: path, key: name };
-      made[jcoName(field.name)] = type.kind === "option" ? some(type, convert(type.some, given, key)) : convert(type, given, key);
+      made[jcoName(field.name)] = convert(presentType(type), given, { up: path, key: name });
     } else if (type.kind === "option") {
       made[jcoName(field.name)] = none(type);
     } else {
@@ -123,9 +122,11 @@ const integer = (kind: Primitive, value: JsonValue, path: Path): number | bigint
 
 const float = (kind: "f32" | "f64", value: JsonValue, path: Path): number => {
   if (typeof value !== "number" && typeof value !== "bigint") throw unfit(path, "a number", value);
+  // Compared before rounding, as the schema's bounds are.
+  if (kind === "f32" && (value > largestF32 || value < -largestF32))
+    throw unfit(path, "a number that fits 32 bits (at most about 3.4e38)", value);
   const nearest = Number(value);
   if (!Number.isFinite(nearest)) throw unfit(path, "a number that fits 64 bits", value);
-  if (kind === "f32" && Math.abs(nearest) > largestF32) throw unfit(path, "a number that fits 32 bits (at most about 3.4e38)", value);
   return nearest;
 };
 
@@ -161,15 +162,13 @@ const elements = (value: JsonValue, path: Path, type: WitType, length: number | 
 };
 
 /** jco writes an option as its value or undefined, and one whose value is an option as a tagged variant. */
-const some = (type: Extract<WitType, { kind: "option" }>, value: unknown): unknown =>
-  isNestedOption(type) ? { tag: "some", val: value } : value;
 const none = (type: Extract<WitType, { kind: "option" }>): unknown => (isNestedOption(type) ? { tag: "none" } : undefined);
 
 const convertOption = (type: Extract<WitType, { kind: "option" }>, value: JsonValue, path: Path): unknown => {
   if (value === null) return none(type);
   if (!isNestedOption(type)) return convert(type.some, value, path);
   if (!isJsonObject(value) || value.some === undefined || Object.keys(value).length !== 1) throw unfit(path, expectation(type), value);
-  return some(type, convert(type.some, value.some, { up: path, key: "some" }));
+  return { tag: "some", val: convert(type.some, value.some, { up: path, key: "some" }) };
 };
 
 const convertResult = (type: Extract<WitType, { kind: "result" }>, value: JsonValue, path: Path): unknown => {
