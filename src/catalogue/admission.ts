@@ -1,6 +1,6 @@
 import type { KeyObject } from "node:crypto";
 import { type Sha256Digest, sha256Of } from "../api/digest.ts";
-import type { Invalid } from "../api/errors.ts";
+import { type Invalid, messageOf } from "../api/errors.ts";
 import type { HostReply } from "../api/host.ts";
 import { canonicalJson, type JsonObject, type JsonValue } from "../api/json.ts";
 import type { TicketClaims } from "../api/ticket.ts";
@@ -30,7 +30,7 @@ export interface CallRequest {
  */
 export type Judgement =
   | { readonly verdict: "admitted"; readonly offer: Offer; readonly judged: JudgedArguments; readonly labels: JsonObject | null }
-  | { readonly verdict: "invalid"; readonly offer: Offer; readonly gate: string; readonly code: string; readonly message: string }
+  | { readonly verdict: "invalid"; readonly offer: Offer | null; readonly gate: string; readonly code: string; readonly message: string }
   | {
       readonly verdict: "refused";
       readonly offer: Offer | null;
@@ -66,6 +66,7 @@ export interface CallAnswer {
 /** The one sentence for every refusal by policy: which rule refused tells a model what to try next. */
 export const refusalText = "This call is not permitted.";
 export const inDoubtText = "Whether the call took effect is not known. Do not repeat it blindly; check its effect first.";
+export const faultText = "The catalogue failed at this call.";
 const unavailableText = "The tool cannot be reached at the moment; the call was not run.";
 
 export interface AdmissionDeps {
@@ -80,6 +81,8 @@ export interface AdmissionDeps {
   /** Milliseconds on a clock that never jumps. */
   readonly monotonic: () => number;
   readonly random: (bytes: number) => Uint8Array;
+  /** Hears of faults of the catalogue itself. */
+  readonly report: (fault: unknown) => void;
 }
 
 /** Long enough for a slow connection to a host; a host takes a ticket before it queues the call. */
@@ -101,8 +104,8 @@ export class Admission {
     const { monotonic, now, journal, random } = this.#deps;
     const started = monotonic();
     const id = Buffer.from(random(12)).toString("base64url");
-    const judgement = this.#deps.judge(caller, offers, request, now());
-    const ran = judgement.verdict === "admitted" ? await this.#run(judgement.offer, judgement.judged) : notRun(judgement);
+    const judgement = this.#judge(caller, offers, request);
+    const ran = judgement.verdict === "admitted" ? await this.#tryRun(judgement.offer, judgement.judged) : notRun(judgement);
     const judged = judgement.verdict === "invalid" ? null : judgement.judged;
     const { grant } = judgement.offer ?? {};
     const entry: JournalEntry = {
@@ -143,6 +146,26 @@ export class Admission {
     };
   }
 
+  /** A fault in judging admits nothing. */
+  #judge(caller: Caller, offers: Offers, request: CallRequest): Judgement {
+    try {
+      return this.#deps.judge(caller, offers, request, this.#deps.now());
+    } catch (fault) {
+      this.#deps.report(fault);
+      return { verdict: "invalid", offer: null, gate: "fault", code: "Internal", message: faultText };
+    }
+  }
+
+  /** A fault once the call was admitted leaves open whether a host has it. */
+  async #tryRun(offer: Offer, judged: JudgedArguments): Promise<Ran> {
+    try {
+      return await this.#run(offer, judged);
+    } catch (fault) {
+      this.#deps.report(fault);
+      return unknown(offer.grant.spec.mutates, "Internal", messageOf(fault), faultText);
+    }
+  }
+
   /** Offers the call to a host that runs what was approved, and to a second one at most, where nothing ran at the first. */
   async #run(offer: Offer, judged: JudgedArguments): Promise<Ran> {
     const started = this.#deps.monotonic();
@@ -153,7 +176,7 @@ export class Admission {
       if (!endpoint) break;
       tried.push(endpoint);
       const dispatched = await this.#send(offer, endpoint, judged);
-      const { again, ...ran } = outcomeOf(dispatched, offer.grant.spec.mutates !== false);
+      const { again, ...ran } = outcomeOf(dispatched, offer.grant.spec.mutates);
       last = { ...ran, endpoint };
       if (!again) break;
     }

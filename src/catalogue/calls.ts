@@ -2,7 +2,7 @@ import { Invalid } from "../api/errors.ts";
 import { compactJson, defaultJsonLimits, isJsonObject, type JsonValue, parseJson } from "../api/json.ts";
 import type { ProviderFormat } from "../declaration/formats.ts";
 import { answerFor, type ProviderCall, type CallAnswer as ToolAnswer, toolCallsFrom } from "../translate/provider-calls.ts";
-import type { Admission, CallRequest } from "./admission.ts";
+import { type Admission, type CallRequest, faultText } from "./admission.ts";
 import type { Caller } from "./caller.ts";
 import { shown } from "./http.ts";
 import type { Offers } from "./offers.ts";
@@ -11,6 +11,8 @@ export interface CallContext {
   readonly admission: Admission;
   readonly caller: Caller;
   readonly offers: Offers;
+  /** Hears of faults of the catalogue itself. */
+  readonly report: (fault: unknown) => void;
 }
 
 /** Calls of one turn that run at a time, so that a turn does not fill a host's queue. */
@@ -68,7 +70,15 @@ export const answerTurn = async (context: CallContext, format: ProviderFormat, t
   return compactJson(answerFor(format, answers));
 };
 
-const answerOne = async ({ admission, caller, offers }: CallContext, { id, name, arguments: given }: ProviderCall): Promise<ToolAnswer> => {
-  const { outcome, text } = await admission.call(caller, offers, { name, arguments: given, labels: undefined, session: null });
-  return { id, text, isError: outcome !== "ok" };
+const answerOne = async (
+  { admission, caller, offers, report }: CallContext,
+  { id, name, arguments: given }: ProviderCall,
+): Promise<ToolAnswer> => {
+  try {
+    const { outcome, text } = await admission.call(caller, offers, { name, arguments: given, labels: undefined, session: null });
+    return { id, text, isError: outcome !== "ok" };
+  } catch (fault) {
+    report(fault);
+    return { id, text: faultText, isError: true };
+  }
 };

@@ -14,8 +14,6 @@ import { defaultWatchLimits, Watches, type WatchLimits } from "./watch.ts";
 export interface CatalogueDeps extends Omit<AdmissionDeps, "judge"> {
   readonly authenticate: Authenticate;
   readonly isReady: () => boolean;
-  /** Hears of faults of the catalogue itself. */
-  readonly report: (fault: unknown) => void;
 }
 
 export interface CatalogueConfig {

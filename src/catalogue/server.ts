@@ -147,11 +147,11 @@ const searchTools: Route = ({ offers, lists, search: tools }, caller, _request, 
   respond(response, 200, `{"hits":[${hits.join(",")}]}`);
 };
 
-const callTools: Route = async ({ offers, admission, limits, explainsTo }, caller, request, response, search) => {
+const callTools: Route = async ({ offers, admission, limits, explainsTo, report }, caller, request, response, search) => {
   const { format: formatText } = queryOf(search, ["format"]);
   const format = formatOf(formatText);
   const text = await readJsonText(request, limits.bodyBytes);
-  const call = { admission, caller, offers: offers.offersFor(caller) };
+  const call = { admission, caller, offers: offers.offersFor(caller), report };
   const answer =
     format === "neutral" ? await answerCall(call, callRequestIn(text), explainsTo(caller)) : await answerTurn(call, format, text);
   respond(response, 200, answer);

@@ -35,6 +35,7 @@ const scene = (answers: readonly Dispatched[], endpoints: readonly Endpoint[] = 
     now: () => now,
     monotonic: () => 0,
     random: (bytes) => randomBytes(bytes),
+    report: (fault) => assert.fail(String(fault)),
   });
   const offers = new OfferBook(state);
   const call = (args: string, more: Partial<CallRequest> = {}) =>
