@@ -2,6 +2,7 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Stalled } from "../api/errors.ts";
 import { Admission, type AdmissionDeps } from "./admission.ts";
+import { BodyBudget } from "./body-budget.ts";
 import type { Authenticate, Caller } from "./caller.ts";
 import { DeclarationLists } from "./declarations.ts";
 import { callJudge } from "./judge.ts";
@@ -44,6 +45,7 @@ export const createCatalogue = (deps: CatalogueDeps, config: CatalogueConfig): C
     lists: new DeclarationLists(),
     search: new ToolSearch(),
     watches,
+    bodies: new BodyBudget((config.limits ?? defaultServerLimits).heldBodyBytes),
     admission: new Admission({ ...deps, judge: callJudge() }),
     guard: { hosts: new Set(config.hosts.map((host) => host.toLowerCase())), origins: new Set(config.origins ?? []) },
     isReady: deps.isReady,

@@ -73,17 +73,17 @@ export const shown = (text: string): string => JSON.stringify(text.length > 80 ?
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * The body of a request as text, of at most `maxBytes`. Throws `HttpError` 413 `BodyTooLarge`, 415 `ContentTypeUnsupported` or 400 `BodyNotUtf8`. How long
+ * The body of a request as text, of at most `maxBytes`, each chunk told to `take` before it is kept. Throws what `take` throws, and `HttpError` 413 `BodyTooLarge`, 415 `ContentTypeUnsupported` or 400 `BodyNotUtf8`. How long
  * it may take is the server's `requestTimeout`.
  */
-export const readJsonText = async (request: IncomingMessage, maxBytes: number): Promise<string> => {
+export const readJsonText = async (request: IncomingMessage, maxBytes: number, take: (bytes: number) => void): Promise<string> => {
   if (!/^application\/json *(;|$)/i.test(request.headers["content-type"] ?? "")) {
     throw new HttpError(415, "ContentTypeUnsupported", "send the body as Content-Type: application/json");
   }
   if ((request.headers["content-encoding"] ?? "identity") !== "identity") {
     throw new HttpError(415, "ContentTypeUnsupported", "send the body without a Content-Encoding");
   }
-  const bytes = await readBytes(request, maxBytes);
+  const bytes = await readBytes(request, maxBytes, take);
   try {
     return utf8.decode(bytes);
   } catch (cause) {
@@ -91,7 +91,7 @@ export const readJsonText = async (request: IncomingMessage, maxBytes: number): 
   }
 };
 
-const readBytes = (request: IncomingMessage, maxBytes: number): Promise<Buffer> =>
+const readBytes = (request: IncomingMessage, maxBytes: number, take: (bytes: number) => void): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const tooLarge = () =>
       new HttpError(413, "BodyTooLarge", `the body has more than the ${maxBytes} bytes allowed`, { connection: "close" });
@@ -103,11 +103,15 @@ const readBytes = (request: IncomingMessage, maxBytes: number): Promise<Buffer> 
     let size = 0;
     request.on("data", (chunk: Buffer) => {
       size += chunk.length;
-      if (size > maxBytes) {
+      try {
+        if (size > maxBytes) throw tooLarge();
+        take(chunk.length);
+        chunks.push(chunk);
+      } catch (thrown) {
         request.removeAllListeners("data");
         request.pause();
-        reject(tooLarge());
-      } else chunks.push(chunk);
+        reject(thrown);
+      }
     });
     request.on("end", () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size)));
     request.on("error", reject);

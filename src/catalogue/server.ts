@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { Invalid, Transient } from "../api/errors.ts";
 import type { Admission } from "./admission.ts";
+import type { BodyBudget } from "./body-budget.ts";
 import { type Authenticate, type Caller, callerKey } from "./caller.ts";
 import { answerCall, answerTurn, callRequestIn } from "./calls.ts";
 import { countOf, type DeclarationLists, declarationParameters, formatOf } from "./declarations.ts";
@@ -13,6 +14,8 @@ import type { Watches } from "./watch.ts";
 export interface ServerLimits {
   /** Bytes of a request's body: one call, or a turn of them. */
   readonly bodyBytes: number;
+  /** Bytes of all bodies that are held at one time. */
+  readonly heldBodyBytes: number;
   /** Time for a request's headers, and for all of it. */
   readonly headersMs: number;
   readonly requestMs: number;
@@ -23,6 +26,7 @@ export interface ServerLimits {
 
 export const defaultServerLimits: ServerLimits = {
   bodyBytes: 4 * 1024 * 1024,
+  heldBodyBytes: 64 * 1024 * 1024,
   headersMs: 10_000,
   requestMs: 30_000,
   idleMs: 15 * 60_000,
@@ -36,6 +40,7 @@ export interface ServerParts {
   readonly search: ToolSearch;
   readonly watches: Watches;
   readonly admission: Admission;
+  readonly bodies: BodyBudget;
   readonly guard: HttpGuard;
   /** Whether the state has been filled; before, nobody is told that there are no tools. */
   readonly isReady: () => boolean;
@@ -147,14 +152,19 @@ const searchTools: Route = ({ offers, lists, search: tools }, caller, _request, 
   respond(response, 200, `{"hits":[${hits.join(",")}]}`);
 };
 
-const callTools: Route = async ({ offers, admission, limits, explainsTo, report }, caller, request, response, search) => {
+const callTools: Route = async ({ offers, admission, bodies, limits, explainsTo, report }, caller, request, response, search) => {
   const { format: formatText } = queryOf(search, ["format"]);
   const format = formatOf(formatText);
-  const text = await readJsonText(request, limits.bodyBytes);
-  const call = { admission, caller, offers: offers.offersFor(caller), report };
-  const answer =
-    format === "neutral" ? await answerCall(call, callRequestIn(text), explainsTo(caller)) : await answerTurn(call, format, text);
-  respond(response, 200, answer);
+  const lease = bodies.lease();
+  try {
+    const text = await readJsonText(request, limits.bodyBytes, lease.take);
+    const call = { admission, caller, offers: offers.offersFor(caller), report };
+    const answer =
+      format === "neutral" ? await answerCall(call, callRequestIn(text), explainsTo(caller)) : await answerTurn(call, format, text);
+    respond(response, 200, answer);
+  } finally {
+    lease.end();
+  }
 };
 
 const openApi: Route = (_parts, _caller, _request, response) => respond(response, 200, openApiText);

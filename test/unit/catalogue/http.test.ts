@@ -4,9 +4,10 @@ import { test } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { Transient } from "../../../src/api/errors.ts";
 import { serviceAccountCaller } from "../../../src/catalogue/caller.ts";
+import type { Dispatched } from "../../../src/catalogue/dispatch.ts";
 import { defaultServerLimits } from "../../../src/catalogue/server.ts";
 import { type Ask, serving } from "./serving.ts";
-import { liveGrant, objectIn } from "./world.ts";
+import { liveGrant, objectIn, okReply } from "./world.ts";
 
 const codeIn = (text: string): unknown => (objectIn(text).error as { readonly code?: unknown } | undefined)?.code;
 
@@ -210,6 +211,30 @@ test("a body over the cap ends there, declared or not", async () => {
   const chunked = await served.post("/v1/calls", `{"name":"${"x".repeat(200)}"}`, { "transfer-encoding": "chunked" });
   assert.equal(chunked.status, 413);
   assert.equal((await served.ask("/healthz")).status, 200);
+});
+
+test("bodies held at one time are bounded over all callers, and given back", async () => {
+  let release: (() => void) | undefined;
+  let arrived: (() => void) | undefined;
+  const held = new Promise<void>((resolve) => {
+    arrived = resolve;
+  });
+  const dispatch = () =>
+    new Promise<Dispatched>((resolve) => {
+      release = () => resolve({ kind: "replied", reply: okReply() });
+      arrived?.();
+    });
+  await using served = await serving({ dispatch }, { limits: { ...defaultServerLimits, heldBodyBytes: 80 } });
+  const body = '{"name":"list_issues","arguments":{"repo":"octo/app"}}';
+  const first = served.post("/v1/calls", body);
+  await held;
+  const second = await served.post("/v1/calls", body);
+  assert.equal(second.status, 503);
+  assert.equal(codeIn(second.text), "Busy");
+  release?.();
+  assert.equal((await first).status, 200);
+  const third = served.post("/v1/calls", '{"name":"nothing","arguments":{}}');
+  assert.equal((await third).status, 200);
 });
 
 test("a client that sends its body without ever ending it is cut off, and others are served", async () => {
