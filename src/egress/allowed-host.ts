@@ -39,6 +39,7 @@ export const parseAllowedHost = (entry: string, rules: AllowedHostRules = {}): A
   if (entry.length > 300) throw fail("it is longer than 300 characters");
   const { scheme, rest } = splitScheme(entry);
   if (scheme === undefined) throw fail("the scheme must be http or https");
+  if (rest.includes("@")) throw fail("user info is not allowed");
   const { host, port } = splitPort(rest);
   const badPort = port === null ? portFault(rest) : null;
   const hosts = readHosts(badPort === null ? host : hostBeforePort(rest), rules);
