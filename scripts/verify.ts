@@ -15,7 +15,8 @@ interface Check {
 
 const checks: readonly Check[] = [
   { name: "generated files are in sync", command: ["node", "scripts/generate-types.ts", "--check"] },
-  { name: "format, lint and import directions", command: ["biome", "ci", "--error-on-warnings"] },
+  { name: "format and lint", command: ["biome", "ci", "--error-on-warnings"] },
+  { name: "import directions", command: ["node", "scripts/import-directions.ts"] },
   { name: "types", command: ["tsc", "-p", "."] },
   { name: "tests", command: ["node", "scripts/test.ts"] },
 ];
