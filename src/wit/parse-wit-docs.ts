@@ -104,7 +104,6 @@ const readFile = (cursor: WitCursor, own: PackageDraft, packages: Map<string, Pa
         skipAttributes(cursor);
         readPackageItem(cursor, nested);
       }
-      cursor.dropDocs();
       mergePackage(packages, name, nested);
     } else {
       cursor.expect(";");
@@ -139,7 +138,6 @@ const readPackageItem = (cursor: WitCursor, into: PackageDraft): void => {
 const endStatement = (cursor: WitCursor): void => {
   cursor.skipTo(";");
   cursor.expect(";");
-  cursor.dropDocs();
 };
 
 /** `@since(version = 0.2.0)` and its like. */
@@ -169,7 +167,6 @@ const readInterface = (cursor: WitCursor, docs: string): InterfaceDocs => {
     endStatement(cursor);
     if (functionDocs !== "") draft.functions.set(name, functionDocs);
   }
-  cursor.dropDocs();
   return draft;
 };
 
@@ -205,7 +202,6 @@ const readMembers = (cursor: WitCursor, members: Map<string, string>): void => {
     cursor.skipTo(",}");
     cursor.accept(",");
   }
-  cursor.dropDocs();
 };
 
 /** Methods are never offered, so what they are documented with is not kept. */
@@ -214,7 +210,6 @@ const readResourceBody = (cursor: WitCursor): void => {
     skipAttributes(cursor);
     endStatement(cursor);
   }
-  cursor.dropDocs();
 };
 
 const readWorld = (cursor: WitCursor, docs: string): WorldDraft => {
@@ -227,7 +222,6 @@ const readWorld = (cursor: WitCursor, docs: string): WorldDraft => {
     else if (cursor.accept("export")) readWorldExtern(cursor, draft);
     else if (!readTypeItem(cursor, draft)) throw cursor.unexpected("`import`, `export`, `include`, `use` or a type");
   }
-  cursor.dropDocs();
   return draft;
 };
 
@@ -244,7 +238,6 @@ const readInclude = (cursor: WitCursor): WorldDraft["includes"][number] => {
     }
   } else cursor.expect(";");
   cursor.accept(";");
-  cursor.dropDocs();
   return { world, renames };
 };
 

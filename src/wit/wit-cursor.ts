@@ -18,16 +18,11 @@ export class WitCursor {
     return this.#at >= this.#text.length;
   }
 
-  /** Takes the doc comments since they were last taken or dropped. */
+  /** Takes the doc comments since the last ones were taken, or since the item before ended. */
   takeDocs(): string {
     const docs = cleanDocs(this.#comments);
     this.#comments = [];
     return docs;
-  }
-
-  /** Comments that belong to nothing, such as those before a closing brace. */
-  dropDocs(): void {
-    this.#comments = [];
   }
 
   /** Moves past `text` if it is next. Words are compared whole. */
@@ -35,6 +30,8 @@ export class WitCursor {
     if (!this.#text.startsWith(text, this.#at)) return false;
     if (/\w$/.test(text) && /[\w-]/.test(this.#text[this.#at + text.length] ?? "")) return false;
     this.#at += text.length;
+    // A comment in front of these belongs to nothing, one behind them to what follows.
+    if (text === ";" || text === "{" || text === "}") this.#comments = [];
     this.#skip();
     return true;
   }
@@ -68,7 +65,7 @@ export class WitCursor {
     while (!this.done) {
       const c = this.peek();
       if (open === 0 && stops.includes(c)) {
-        this.dropDocs();
+        this.#comments = [];
         return;
       }
       if (this.#text.startsWith("->", this.#at)) this.#at++;
