@@ -13,7 +13,7 @@ export interface LoadLimits {
   readonly maxBytes: number;
 }
 
-export const defaultLoadLimits: LoadLimits = { maxFiles: 2000, maxDepth: 6, maxBytes: 1024 * 1024 };
+export const defaultLoadLimits: LoadLimits = { maxFiles: 2000, maxDepth: 6, maxBytes: 512 * 1024 };
 
 /** The manifests of a folder and its folders, or of one file. Throws what `manifestFiles` throws. */
 export const loadManifests = async (

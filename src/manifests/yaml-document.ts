@@ -1,5 +1,6 @@
 import {
   type Alias,
+  Composer,
   type Document,
   isAlias,
   isMap,
@@ -8,7 +9,7 @@ import {
   LineCounter,
   type Node,
   type Pair,
-  parseAllDocuments,
+  Parser,
   type Scalar,
 } from "yaml";
 import { type JsonObject, type JsonValue, pointerTo } from "../api/json.ts";
@@ -27,10 +28,18 @@ export interface YamlLimits {
   readonly maxDepth: number;
   /** Nodes of one document, those that aliases repeat included. */
   readonly maxNodes: number;
+  /** Aliases in one document; each costs a search of the whole document. */
+  readonly maxAliases: number;
   readonly maxDocuments: number;
 }
 
-export const defaultYamlLimits: YamlLimits = { maxLength: 1024 * 1024, maxDepth: 64, maxNodes: 100_000, maxDocuments: 1000 };
+export const defaultYamlLimits: YamlLimits = {
+  maxLength: 512 * 1024,
+  maxDepth: 64,
+  maxNodes: 100_000,
+  maxAliases: 100,
+  maxDocuments: 1000,
+};
 
 /** Words that YAML 1.1, which Kubernetes clients read, takes for booleans, and numbers that it reads otherwise than YAML 1.2 does. */
 const readOtherwise =
@@ -44,22 +53,40 @@ export const readYaml = (text: string, limits: YamlLimits = defaultYamlLimits): 
   if (text.length > limits.maxLength) {
     return [unreadable("YamlTooLong", `the file has ${text.length} characters, more than the ${limits.maxLength} that are read`)];
   }
-  if (nestsTooDeep(text, limits.maxDepth)) return [tooDeep(limits)];
   const lines = new LineCounter();
-  const documents = parseAllDocuments(text, { lineCounter: lines, intAsBigInt: true, uniqueKeys: true, merge: false, prettyErrors: false });
-  if (!Array.isArray(documents)) return [];
-  if (documents.length > limits.maxDocuments) {
-    return [unreadable("YamlTooLong", `the file has ${documents.length} documents, more than the ${limits.maxDocuments} that are read`)];
+  const { documents, broken } = compose(text, lines, limits);
+  return [...documents.map((document) => readDocument(document, lines, limits)), ...(broken ? [broken] : [])];
+};
+
+/**
+ * The documents up to the first character that fits no YAML, which is `broken`. The library checks uniqueness of keys by comparing all pairs and goes on after
+ * errors, each minutes for a file that means harm: so the reader below checks keys, and this stops.
+ */
+const compose = (
+  text: string,
+  lines: LineCounter,
+  { maxDocuments }: YamlLimits,
+): { documents: Document.Parsed[]; broken: YamlDocument | null } => {
+  const composer = new Composer({ lineCounter: lines, intAsBigInt: true, uniqueKeys: false, merge: false, prettyErrors: false });
+  const documents: Document.Parsed[] = [];
+  for (const token of new Parser(lines.addNewLine).parse(text)) {
+    if (token.type === "error") {
+      return { documents, broken: unreadable("YamlSyntax", token.message, placeOf(lines, token.offset)) };
+    }
+    documents.push(...composer.next(token));
+    if (documents.length > maxDocuments) {
+      return { documents: [], broken: unreadable("YamlTooLong", `the file has more than the ${maxDocuments} documents that are read`) };
+    }
   }
-  return documents.map((document) => readDocument(document, lines, limits));
+  documents.push(...composer.end());
+  return { documents, broken: null };
 };
 
 const readDocument = (document: Document.Parsed, lines: LineCounter, limits: YamlLimits): YamlDocument => {
   const [syntax] = [...document.errors, ...document.warnings];
   const start = document.contents?.range?.[0] ?? document.range[0];
   if (syntax) {
-    const code = syntax.code === "DUPLICATE_KEY" ? "YamlDuplicateKey" : "YamlSyntax";
-    const finding = { path: "", code, message: syntax.code === "DUPLICATE_KEY" ? "a key occurs twice in one mapping" : syntax.message };
+    const finding = { path: "", code: syntax.code === "RESOURCE_EXHAUSTION" ? "YamlTooDeep" : "YamlSyntax", message: syntax.message };
     return { value: undefined, findings: [finding], positionOf: () => placeOf(lines, syntax.pos[0]) };
   }
   const reader = new DocumentReader(document, limits);
@@ -73,28 +100,11 @@ const placeOf = (lines: LineCounter, offset: number) => {
   return { line: Math.max(line, 1), column: Math.max(col, 1) };
 };
 
-const unreadable = (code: string, message: string): YamlDocument => ({
+const unreadable = (code: string, message: string, place = { line: 1, column: 1 }): YamlDocument => ({
   value: undefined,
   findings: [{ path: "", code, message }],
-  positionOf: () => ({ line: 1, column: 1 }),
+  positionOf: () => place,
 });
-
-const tooDeep = ({ maxDepth }: YamlLimits): YamlDocument => unreadable("YamlTooDeep", `the document nests deeper than ${maxDepth}`);
-
-/**
- * A bound on nesting before the parser, which recurses: brackets that open, and compact lists and keys (`- - -`, `? ? ?`) in a line. It may count brackets within
- * strings, so its bound is far above the real one, which the reader applies to what was parsed.
- */
-const nestsTooDeep = (text: string, maxDepth: number): boolean => {
-  const bound = maxDepth * 16;
-  let open = 0;
-  for (const character of text) {
-    if (character === "[" || character === "{") open++;
-    else if ((character === "]" || character === "}") && open > 0) open--;
-    if (open > bound) return true;
-  }
-  return new RegExp(`(?:[-?:][ \\t]+){${bound}}`).test(text) || new RegExp(`^ {${bound * 4}}`, "m").test(text);
-};
 
 class DocumentReader {
   readonly findings: Finding[] = [];
@@ -102,6 +112,7 @@ class DocumentReader {
   readonly #limits: YamlLimits;
   readonly #offsets = new Map<string, number>();
   #nodes = 0;
+  #aliases = 0;
 
   constructor(document: Document.Parsed, limits: YamlLimits) {
     this.#document = document;
@@ -127,6 +138,7 @@ class DocumentReader {
   }
 
   #alias(alias: Alias, path: string, depth: number): JsonValue {
+    if (++this.#aliases > this.#limits.maxAliases) return this.#fail(path, "YamlTooLong", `more than ${this.#limits.maxAliases} aliases`);
     const target = alias.resolve(this.#document);
     if (!target) return this.#fail(path, "YamlSyntax", `the alias *${alias.source} has no anchor before it`);
     return this.read(target, path, depth + 1);
@@ -146,6 +158,7 @@ class DocumentReader {
       }
       if (isScalar(key)) this.#scalar(key, path);
       const at = pointerTo(path, name);
+      if (Object.hasOwn(made, name)) this.#fail(at, "YamlDuplicateKey", `the key ${JSON.stringify(name)} occurs twice in one mapping`);
       if (isScalar(key) && key.range) this.#offsets.set(at, key.range[0]);
       made[name] = this.read(value, at, depth + 1);
     }
