@@ -20,6 +20,7 @@ export type BuiltComponent =
 const examples = "examples";
 const fixtures = "test/fixtures/components";
 const httpClient = `${examples}/http-client`;
+const workspaceFiles = `${examples}/workspace-files`;
 
 const example = (crate: string, ...shares: string[]): BuiltComponent => ({
   kind: "rust",
@@ -41,6 +42,10 @@ const fixture = (crate: string, options: { shares?: string[]; docs?: boolean } =
 
 /** Everything but the `.wat` files, which are found. `collections` is left without docs, so that tests have one that says nothing about itself. */
 export const listed: readonly BuiltComponent[] = [
+  example("fetch", httpClient),
+  example("github", httpClient),
+  example("workspace-read", workspaceFiles),
+  example("workspace-write", workspaceFiles),
   fixture("echo"),
   fixture("mission"),
   {
