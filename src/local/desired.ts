@@ -70,7 +70,11 @@ export const decide = ({ workloads, grants, assertUsableSchema }: DecideInput): 
   const byKey = new Map(workloads.map((observed) => [workloadName(observed.written.object), observed]));
   const judged = grants.map((written) => ({
     written,
-    judgement: judgeGrant({ grant: written.object, observed: observedFor(written.object, byKey), ...(assertUsableSchema ? { assertUsableSchema } : {}) }),
+    judgement: judgeGrant({
+      grant: written.object,
+      observed: observedFor(written.object, byKey),
+      ...(assertUsableSchema ? { assertUsableSchema } : {}),
+    }),
   }));
   const named = new Set(grants.map(({ object }) => toolName(object.metadata.namespace ?? "default", object.spec.tool)));
   return {

@@ -38,7 +38,11 @@ export const watchFolder = (folder: string, changed: () => void, failed: (error:
         others.delete(path);
       }
       for (const path of folders) {
-        if (!others.has(path)) others.set(path, open(path, false, (name) => name === null || name.endsWith(".wasm")));
+        if (!others.has(path))
+          others.set(
+            path,
+            open(path, false, (name) => name === null || name.endsWith(".wasm")),
+          );
       }
     },
     close: () => {

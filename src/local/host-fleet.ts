@@ -14,7 +14,13 @@ const steadyMs = 60_000;
 /** What a fleet tells of its hosts. */
 export type FleetEvent =
   | { readonly kind: "starting" | "ready" | "stopped"; readonly key: ComponentKey; readonly pid?: number }
-  | { readonly kind: "failed"; readonly key: ComponentKey; readonly code: string; readonly message: string; readonly retryInMs: number | null }
+  | {
+      readonly kind: "failed";
+      readonly key: ComponentKey;
+      readonly code: string;
+      readonly message: string;
+      readonly retryInMs: number | null;
+    }
   | { readonly kind: "said"; readonly key: ComponentKey; readonly stream: string; readonly text: string };
 
 export interface FleetDeps {
@@ -130,7 +136,13 @@ export class HostFleet {
     const retryInMs = isFinal ? null : Math.min(lastRestartMs, firstRestartMs * 2 ** slot.failures);
     slot.failures++;
     this.#deps.publish([{ kind: "endpoints", of: key, endpoints: [] }]);
-    this.#deps.tell({ kind: "failed", key, code: error instanceof AmbitError ? error.code : "Internal", message: messageOf(error), retryInMs });
+    this.#deps.tell({
+      kind: "failed",
+      key,
+      code: error instanceof AmbitError ? error.code : "Internal",
+      message: messageOf(error),
+      retryInMs,
+    });
     if (retryInMs === null) return;
     const timer = setTimeout(() => void this.#start(name, slot), retryInMs);
     slot.life.signal.addEventListener("abort", () => clearTimeout(timer), { once: true });

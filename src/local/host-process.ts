@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface, type Interface } from "node:readline";
-import type { Endpoint } from "../catalogue/state.ts";
 import { messageOf, Stalled, Transient } from "../api/errors.ts";
 import type { HostConfig, SignedDocument } from "../api/host.ts";
+import type { Endpoint } from "../catalogue/state.ts";
 import { hostArguments, hostEntry } from "../host/node-arguments.ts";
 
 /** Longest wait for a host to say where it listens, and to take what is delivered: compiling a large component takes seconds. */
@@ -60,10 +60,10 @@ export const startHostProcess = async (
     const url = await listeningUrl(child, lines, ended, signal);
     lines.on("line", (text) => guestLine(text, output));
     const boot = await get(`${url}/v1/boot`);
-    const bootId = String(boot["boot"]);
+    const bootId = String(boot.boot);
     const deliverKeys = () => put(`${url}/v1/keys`, JSON.stringify(deliveries.keys(bootId)));
     await deliverKeys();
-    if (boot["hasComponent"] !== true) await put(`${url}/v1/component`, await deliveries.component());
+    if (boot.hasComponent !== true) await put(`${url}/v1/component`, await deliveries.component());
     const endpoint: Endpoint = { url, podUid: config.podUid, bootId, component: config.component, deadlineMs: config.limits.timeoutMs };
     return { endpoint, pid: child.pid ?? 0, ended, deliverKeys, stop: () => stop(child, ended) };
   } catch (error) {
@@ -82,9 +82,16 @@ const hostEnvironment = (): Record<string, string> => {
 const listeningUrl = async (child: ChildProcess, lines: Interface, ended: Promise<string>, signal: AbortSignal): Promise<string> => {
   const timeout = AbortSignal.any([signal, AbortSignal.timeout(startTimeoutMs)]);
   const first = once(lines, "line", { signal: timeout }).then(([line]: unknown[]) => String(line));
-  const line = await Promise.race([first, ended.then((how) => Promise.reject(new Transient("HostEnded", `the host process ${how} before it listened`)))]);
+  const line = await Promise.race([
+    first,
+    ended.then((how) => Promise.reject(new Transient("HostEnded", `the host process ${how} before it listened`))),
+  ]);
   const { listening } = JSON.parse(line) as { listening?: { address: string; port: number } };
-  if (!listening) throw new Transient("HostEnded", `the host process ${child.pid} said ${JSON.stringify(line.slice(0, 200))} instead of where it listens`);
+  if (!listening)
+    throw new Transient(
+      "HostEnded",
+      `the host process ${child.pid} said ${JSON.stringify(line.slice(0, 200))} instead of where it listens`,
+    );
   return `http://${listening.address}:${listening.port}`;
 };
 

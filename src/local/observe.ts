@@ -93,7 +93,9 @@ export class ComponentObserver {
     } catch (error) {
       if (!(error instanceof AmbitError)) throw error;
       const at = error instanceof Invalid && error.at ? ` (at ${error.at})` : "";
-      return { fault: { code: error.code, message: `${error.message}${at}`, passing: error instanceof Transient || error instanceof Waiting } };
+      return {
+        fault: { code: error.code, message: `${error.message}${at}`, passing: error instanceof Transient || error instanceof Waiting },
+      };
     }
   }
 
@@ -112,6 +114,7 @@ export const seenComponent = (observation: ComponentObservation | undefined): Co
   observation && "seen" in observation ? observation.seen : null;
 
 /** The function a grant names, as this component offers it now. */
-export const offeredFunction = (seen: ComponentSeen, tool: { readonly interface?: string; readonly function: string }): WitFunction | null =>
-  seen.offered.find((fn) => fn.interface === (tool.interface ?? null) && fn.name === tool.function) ?? null;
-
+export const offeredFunction = (
+  seen: ComponentSeen,
+  tool: { readonly interface?: string; readonly function: string },
+): WitFunction | null => seen.offered.find((fn) => fn.interface === (tool.interface ?? null) && fn.name === tool.function) ?? null;

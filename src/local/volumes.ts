@@ -61,7 +61,8 @@ export const claimFolders = (pairs: readonly string[], resolve: (folder: string)
   new Map(
     pairs.map((pair) => {
       const at = pair.indexOf("=");
-      if (at < 1 || at === pair.length - 1) throw new Invalid("VolumeOptionInvalid", `--volume takes claim=folder, not ${JSON.stringify(pair)}`);
+      if (at < 1 || at === pair.length - 1)
+        throw new Invalid("VolumeOptionInvalid", `--volume takes claim=folder, not ${JSON.stringify(pair)}`);
       return [pair.slice(0, at), resolve(pair.slice(at + 1))];
     }),
   );

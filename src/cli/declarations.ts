@@ -1,0 +1,30 @@
+import { compactJson, isJsonObject, parseJson } from "../api/json.ts";
+import { answerLimits, ask, askJson, type CatalogueAddress, textOf } from "./catalogue-client.ts";
+import { printable, type Terminal, tone } from "./terminal.ts";
+
+interface DeclarationsOptions extends CatalogueAddress {
+  readonly format: string;
+  readonly search?: string;
+  readonly json?: boolean;
+}
+
+/** Prints what a caller is offered: for a person by default, and the catalogue's own bytes in a provider's shape. */
+export const declarations = async (terminal: Terminal, options: DeclarationsOptions): Promise<void> => {
+  if (options.search !== undefined) {
+    const found = await askJson(options, `v1/search?q=${encodeURIComponent(options.search)}&format=${options.format}`);
+    terminal.out(`${compactJson(found)}\n`);
+    return;
+  }
+  const path = `v1/declarations?format=${options.format}`;
+  if (options.json || options.format !== "neutral") {
+    terminal.out(`${await ask(options, path)}\n`);
+    return;
+  }
+  const listed = parseJson(await ask(options, path), answerLimits);
+  const offered = Array.isArray(listed) ? listed.filter(isJsonObject) : [];
+  if (offered.length === 0) terminal.err("No tool is offered to this caller. `ambit review` tells which grants are live, and for whom.\n");
+  for (const declaration of offered) {
+    terminal.out(`${tone(terminal, "strong", printable(textOf(declaration.name)))}  ${printable(textOf(declaration.description))}\n`);
+    terminal.out(`  ${compactJson(declaration.parameters ?? null)}\n`);
+  }
+};

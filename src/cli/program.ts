@@ -1,0 +1,186 @@
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { AmbitError, Invalid, Refused, Stalled, Transient, Waiting } from "../api/errors.ts";
+import { Exit, exitCodes, printable, type Terminal, tone } from "./terminal.ts";
+
+/**
+ * Every command with its options. What a command does is in a file of its own, loaded only when it runs, so that `ambit --help` and small commands start fast.
+ */
+export const program = (terminal: Terminal): Command => {
+  const ambit = new Command("ambit")
+    .description("Runs AI-agent tools as WebAssembly components, each in its own sandbox, and offers agents the tools that were reviewed.")
+    .version("0.1.0")
+    .configureOutput({ writeOut: terminal.out, writeErr: terminal.err, getOutHasColors: () => terminal.colours })
+    .showHelpAfterError("(ambit --help tells the commands, ambit COMMAND --help their options)")
+    .exitOverride();
+
+  ambit
+    .command("up")
+    .description("serve a folder of Workload and ToolGrant manifests on this machine, and follow its changes")
+    .argument("[folder]", "folder with manifests", ".")
+    .option("--port <number>", "port of the catalogue, on loopback; 0 takes a free one", portOf, 7780)
+    .option(
+      "--token <token>",
+      "bearer token of the local developer, who counts as every subject that the grants name (default: a new one, printed)",
+    )
+    .option("--agent <namespace/name=token>", "bearer token of one ServiceAccount; may be repeated", collect, [])
+    .option("--no-auth", "take every caller on loopback for the local developer, without a token")
+    .option("--volume <claim=folder>", "folder that stands in for a persistentVolumeClaim; may be repeated", collect, [])
+    .option("--resolve <host:port=address:port>", "dial this address for that host, whatever it is; may be repeated", collect, [])
+    .option("--allow-private <cidr>", "address range that tools may reach although it is private; may be repeated", collect, [])
+    .option("--journal <file>", "write the journal there, a JSON line a decision (default: standard error at a terminal, nothing else)")
+    .option(
+      "--cache <folder>",
+      "where components and what was compiled from them are kept (default: AMBIT_CACHE, or ambit in the user's cache folder)",
+    )
+    .option("--json", "say what happens as JSON lines on standard output")
+    .addHelpText("after", "\nExample:\n  ambit up ./tools --port 7780 --token secret --volume workspace=./notes\n")
+    .action(async (folder, options) => (await import("./up.ts")).up(terminal, folder, options));
+
+  ambit
+    .command("inspect")
+    .description("tell what a component offers as tools, what it imports, and what is not offered and why")
+    .argument("<component>", "a .wasm file, or an image reference with a digest")
+    .option("--wit <path>", "WIT file or folder that carries the docs")
+    .option("--allow-tag", "accept an image reference without a digest")
+    .addOption(cacheOption())
+    .option("--json", "print JSON")
+    .action(async (component, options) => (await import("./inspect.ts")).inspect(terminal, component, options));
+
+  ambit
+    .command("draft")
+    .description("write a draft ToolGrant for each tool that has none: for a person to read, complete and approve")
+    .argument("[folder]", "folder with manifests", ".")
+    .option("--component <workload/component>", "only tools of this component")
+    .option("--out <folder>", "write one file a draft there (default: print YAML)")
+    .option("--subject <subject>", "who may call: ServiceAccount:namespace/name, Group:name or User:name; may be repeated", collect, [])
+    .addOption(cacheOption())
+    .option("--json", "print JSON")
+    .action(async (folder, options) => (await import("./draft.ts")).draft(terminal, folder, options));
+
+  ambit
+    .command("review")
+    .description("list the grants of a folder: live, draft or drifted, and why")
+    .argument("[folder]", "folder with manifests", ".")
+    .addOption(cacheOption())
+    .option("--json", "print JSON")
+    .action(async (folder, options) => (await import("./review.ts")).review(terminal, folder, options));
+
+  ambit
+    .command("approve")
+    .description("show what a model would read and what the tool may touch, then record the approval in the file")
+    .argument("<file>", "file with one or more ToolGrants")
+    .option("--yes", "approve without asking")
+    .option("--grant <name>", "only the grant of this name")
+    .option("--folder <folder>", "folder with the Workload (default: the file's, or the nearest above that has it)")
+    .option("--subject <subject>", "who may call: ServiceAccount:namespace/name, Group:name or User:name; may be repeated", collect, [])
+    .option("--read-only", "set mutates: false, the tool changes nothing outside itself")
+    .option("--accept-untrusted", "let untrusted arguments, such as all that a model writes, reach a tool that mutates")
+    .option("--allow-hidden", "accept invisible and look-alike characters, which are listed by name")
+    .option("--any-component", "approve whatever code serves this definition, instead of the digest seen now")
+    .option("--keep-component", "keep the digest reviewed before beside the one seen now, for a rollout")
+    .option("--reviewer <name>", "who approves, as recorded (default: git's user.email, or the user's name)")
+    .option("--note <text>", "why, as recorded")
+    .addOption(cacheOption())
+    .option("--json", "print JSON")
+    .action(async (file, options) => (await import("./approve.ts")).approveFile(terminal, file, options));
+
+  ambit
+    .command("diff")
+    .description("tell what changed since each grant was approved; exits 1 where something did")
+    .argument("[path]", "folder with manifests, or one file of ToolGrants", ".")
+    .option("--folder <folder>", "folder with the Workload, where the path is a file")
+    .addOption(cacheOption())
+    .option("--json", "print JSON")
+    .action(async (path, options) => (await import("./diff.ts")).diff(terminal, path, options));
+
+  ambit
+    .command("check")
+    .description("check manifests, grants and declarations as a cluster and the providers would; exits 1 on problems")
+    .argument("[folder]", "folder with manifests", ".")
+    .option("--schemas-only", "check the manifests alone; read no component")
+    .addOption(cacheOption())
+    .option("--json", "print JSON")
+    .action(async (folder, options) => (await import("./check.ts")).check(terminal, folder, options));
+
+  ambit
+    .command("call")
+    .description("call a tool through a running catalogue")
+    .argument("<name>", "the declared name")
+    .argument("[arguments]", "arguments as JSON, @FILE, or - for standard input", "{}")
+    .addOption(urlOption())
+    .addOption(tokenOption())
+    .option("--json", "print the whole answer as JSON")
+    .action(async (name, args, options) => (await import("./call.ts")).call(terminal, name, args, options));
+
+  ambit
+    .command("declarations")
+    .description("print the declarations that a caller is offered by a running catalogue")
+    .addOption(urlOption())
+    .addOption(tokenOption())
+    .addOption(
+      new Option("--format <format>", "shape").choices(["neutral", "anthropic", "openai-chat", "openai-responses"]).default("neutral"),
+    )
+    .option("--search <query>", "only tools that this query finds, best first")
+    .option("--json", "print the catalogue's bytes as they are (default for every format but neutral)")
+    .action(async (options) => (await import("./declarations.ts")).declarations(terminal, options));
+
+  const docs = ambit.command("docs").description("work with the documentation that a component carries");
+  docs
+    .command("embed")
+    .description("write the doc comments of WIT text into a component, since toolchains drop them")
+    .argument("<component>", "a .wasm component")
+    .requiredOption("--wit <path>", "WIT file or folder")
+    .option("-o, --out <file>", "where to write (default: the component itself)")
+    .option("--json", "print JSON")
+    .action(async (component, options) => (await import("./docs-embed.ts")).docsEmbed(terminal, component, options));
+
+  ambit
+    .command("completion")
+    .description("print a completion script for a shell")
+    .addArgument(new Command().createArgument("<shell>", "which shell").choices(["bash", "zsh", "fish"]))
+    .addHelpText("after", "\nExample:\n  source <(ambit completion bash)\n")
+    .action(async (shell) => terminal.out((await import("./completion.ts")).completion(shell, ambit)));
+
+  return ambit;
+};
+
+/** Runs one command line and gives the exit code; everything that went wrong has been said on standard error by then. */
+export const run = async (argv: readonly string[], terminal: Terminal): Promise<number> => {
+  const ambit = program(terminal);
+  try {
+    if (argv.length === 0) {
+      ambit.outputHelp({ error: true });
+      return exitCodes.invalid;
+    }
+    await ambit.parseAsync(argv, { from: "user" });
+    return exitCodes.done;
+  } catch (error) {
+    if (error instanceof Exit) return error.exitCode;
+    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.invalid;
+    if (error instanceof AmbitError) {
+      const where = error instanceof Invalid && error.at ? ` (at ${printable(error.at)})` : "";
+      terminal.err(`${tone(terminal, "bad", `${error.code}:`)} ${printable(error.message)}${where}\n`);
+      return exitCodeOf(error);
+    }
+    throw error;
+  }
+};
+
+const exitCodeOf = (error: AmbitError): number => {
+  if (error instanceof Refused) return exitCodes.negative;
+  if (error instanceof Transient || error instanceof Waiting) return exitCodes.unavailable;
+  return error instanceof Invalid || error instanceof Stalled ? exitCodes.invalid : exitCodes.negative;
+};
+
+const collect = (value: string, before: string[]): string[] => [...before, value];
+
+const portOf = (text: string): number => {
+  const port = Number(text);
+  if (!/^[0-9]{1,5}$/.test(text) || port > 65535) throw new InvalidArgumentError("a port is a number from 0 to 65535.");
+  return port;
+};
+
+const cacheOption = () =>
+  new Option("--cache <folder>", "where components are kept (default: AMBIT_CACHE, or ambit in the user's cache folder)");
+const urlOption = () => new Option("--url <url>", "the catalogue").env("AMBIT_URL").default("http://127.0.0.1:7780");
+const tokenOption = () => new Option("--token <token>", "bearer token").env("AMBIT_TOKEN");

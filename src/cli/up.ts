@@ -1,0 +1,209 @@
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { createWriteStream } from "node:fs";
+import { resolve } from "node:path";
+import { Invalid, messageOf } from "../api/errors.ts";
+import type { JournalEntry } from "../catalogue/journal.ts";
+import type { ComponentKey } from "../catalogue/state.ts";
+import type { JudgedGrant } from "../local/desired.ts";
+import { LocalRuntime, type LocalSettings, type RuntimeEvent, type Summary } from "../local/runtime.ts";
+import { claimFolders } from "../local/volumes.ts";
+import { problemText } from "../manifests/problem.ts";
+import { cacheFolderOf, componentSource } from "./component-source.ts";
+import { printable, type Terminal, tone } from "./terminal.ts";
+
+export interface UpOptions {
+  readonly port: number;
+  readonly token?: string;
+  readonly agent: readonly string[];
+  /** Commander's spelling of --no-auth. */
+  readonly auth: boolean;
+  readonly volume: readonly string[];
+  readonly resolve: readonly string[];
+  readonly allowPrivate: readonly string[];
+  readonly journal?: string;
+  readonly cache?: string;
+  readonly json?: boolean;
+}
+
+/** Serves a folder until the process is asked to end. */
+export const up = async (terminal: Terminal, folder: string, options: UpOptions): Promise<void> => {
+  const settings = settingsOf(terminal, folder, options);
+  const journal = journalOf(terminal, options);
+  const runtime = new LocalRuntime(settings, {
+    fetchComponent: componentSource(terminal, settings.cacheFolder),
+    journal: journal.write,
+    tell: options.json ? (event) => terminal.out(`${JSON.stringify(eventLine(event))}\n`) : (event) => tell(terminal, settings, event),
+    now: terminal.now,
+    monotonic: () => performance.now(),
+  });
+  const asked = endAsked();
+  try {
+    await runtime.start();
+    await asked.promise;
+    if (!options.json) terminal.err("Ending: calls under way may finish.\n");
+  } finally {
+    asked.forget();
+    await runtime.close();
+    await journal.close();
+  }
+};
+
+export const settingsOf = (terminal: Terminal, folder: string, options: UpOptions): LocalSettings => ({
+  folder: resolve(terminal.folder, folder),
+  port: options.port,
+  developerToken: options.auth ? (options.token ?? randomBytes(18).toString("base64url")) : null,
+  agents: options.agent.map(agentOf),
+  claims: claimFolders(options.volume, (path) => resolve(terminal.folder, path)),
+  hostOverrides: Object.fromEntries(options.resolve.map(overrideOf)),
+  privateRanges: options.allowPrivate,
+  cacheFolder: cacheFolderOf(terminal, options.cache),
+});
+
+const agentOf = (text: string): LocalSettings["agents"][number] => {
+  const [, namespace, name, token] = /^([a-z0-9-]+)\/([a-z0-9.-]+)=(.+)$/.exec(text) ?? [];
+  if (!namespace || !name || !token)
+    throw new Invalid("AgentOptionInvalid", `--agent takes namespace/name=token, not ${JSON.stringify(text.split("=")[0])}`);
+  return { namespace, name, token };
+};
+
+const overrideOf = (text: string): [string, string] => {
+  const at = text.indexOf("=");
+  if (at < 1) throw new Invalid("ResolveOptionInvalid", `--resolve takes host:port=address:port, not ${JSON.stringify(text)}`);
+  return [text.slice(0, at), text.slice(at + 1)];
+};
+
+/** Both signals that ask a program to end; a second one ends it at once, by the default that is then back in force. */
+const endAsked = () => {
+  const { promise, resolve: ask } = Promise.withResolvers<void>();
+  const handler = () => ask();
+  process.once("SIGINT", handler);
+  process.once("SIGTERM", handler);
+  return {
+    promise,
+    forget: () => {
+      process.removeListener("SIGINT", handler);
+      process.removeListener("SIGTERM", handler);
+    },
+  };
+};
+
+const journalOf = (terminal: Terminal, options: UpOptions) => {
+  if (options.journal === undefined) {
+    const line = (entry: JournalEntry) =>
+      options.json ? terminal.out(`${JSON.stringify({ event: "call", entry })}\n`) : terminal.err(journalLine(terminal, entry));
+    return { write: line, close: async () => undefined };
+  }
+  const stream = createWriteStream(resolve(terminal.folder, options.journal), { flags: "a", mode: 0o600 });
+  stream.on("error", (error) => terminal.err(`${tone(terminal, "bad", "JournalFailed:")} ${messageOf(error)}\n`));
+  return {
+    write: (entry: JournalEntry) => void stream.write(`${JSON.stringify(entry)}\n`),
+    close: async () => {
+      stream.end();
+      await once(stream, "close");
+    },
+  };
+};
+
+const journalLine = (terminal: Terminal, { name, subject, outcome, durations, code, reason }: JournalEntry): string => {
+  const why = code === null ? "" : ` ${code}: ${reason}`;
+  return `${tone(terminal, outcome === "ok" ? "good" : "warn", outcome)} ${printable(name)} for ${subject} in ${durations.totalMs} ms${printable(why)}\n`;
+};
+
+const tell = (terminal: Terminal, settings: LocalSettings, event: RuntimeEvent): void => {
+  switch (event.kind) {
+    case "listening":
+      terminal.out(`Catalogue at ${tone(terminal, "strong", event.url)}\n`);
+      if (settings.developerToken === null)
+        terminal.err(tone(terminal, "warn", "No token is asked for: every process on this machine may call every tool.\n"));
+      else terminal.out(`Token ${tone(terminal, "strong", settings.developerToken)}\n`);
+      return;
+    case "settled":
+      terminal.out(summaryText(terminal, event.summary));
+      return;
+    case "claim-folder-made":
+      terminal.err(
+        `No folder was given for the claim ${event.claim} (--volume ${event.claim}=FOLDER), so it is the empty folder ${event.folder}\n`,
+      );
+      return;
+    case "fault":
+      terminal.err(`${tone(terminal, "bad", "Fault:")} ${printable(messageOf(event.error))}\n`);
+      return;
+    case "host":
+      tellOfHost(terminal, event.event);
+  }
+};
+
+const tellOfHost = (terminal: Terminal, event: Extract<RuntimeEvent, { kind: "host" }>["event"]): void => {
+  const name = nameOf(event.key);
+  if (event.kind === "failed") {
+    const then =
+      event.retryInMs === null ? "it stays down until its manifest or component changes" : `trying again in ${event.retryInMs} ms`;
+    terminal.err(`${tone(terminal, "bad", name)} ${event.code}: ${printable(event.message)}; ${then}\n`);
+  } else if (event.kind === "said") {
+    terminal.err(`${tone(terminal, "dim", `${name} ${event.stream}:`)} ${printable(event.text)}\n`);
+  } else if (event.kind === "ready") {
+    terminal.err(`${tone(terminal, "dim", `${name} takes calls (process ${event.pid})`)}\n`);
+  }
+};
+
+const summaryText = (terminal: Terminal, { problems, plan }: Summary): string => {
+  const lines = problems.map(
+    (problem) => `${tone(terminal, problem.severity === "error" ? "bad" : "dim", problem.severity)} ${printable(problemText(problem))}`,
+  );
+  for (const { key, fault, unmatchedExclusions } of plan.components) {
+    if (fault) lines.push(`${tone(terminal, "bad", nameOf(key))} ${fault.code}: ${printable(fault.message)}`);
+    for (const entry of unmatchedExclusions)
+      lines.push(`${tone(terminal, "warn", nameOf(key))} tools.exclude names ${printable(entry)}, which it does not export`);
+  }
+  const live = plan.grants.filter(({ judgement }) => judgement.phase === "Active");
+  lines.push(
+    `${live.length} of ${plan.grants.length} grants are live${live.length > 0 ? `: ${live.map(({ written }) => written.object.spec.declaration.name).join(", ")}` : ""}`,
+  );
+  for (const judged of plan.grants) if (judged.judgement.phase !== "Active") lines.push(withheldLine(terminal, judged));
+  if (plan.ungranted.length > 0)
+    lines.push(
+      `${plan.ungranted.length} tools have no grant: \`ambit draft\` writes drafts for ${plan.ungranted
+        .slice(0, 5)
+        .map((tool) => tool.function)
+        .join(", ")}${plan.ungranted.length > 5 ? ", …" : ""}`,
+    );
+  return `${lines.join("\n")}\n`;
+};
+
+const withheldLine = (terminal: Terminal, { written, judgement }: JudgedGrant): string => {
+  const reasons = judgement.reasons.map(({ code, message }) => `${code}: ${message}`).join("; ");
+  return `${tone(terminal, "warn", judgement.phase)} ${written.object.metadata.name} (${printable(written.object.spec.declaration.name)}): ${printable(reasons)}`;
+};
+
+/** An event as `--json` prints it: names and codes, no bytes. */
+const eventLine = (event: RuntimeEvent): object => {
+  switch (event.kind) {
+    case "listening":
+      return { event: "listening", url: event.url };
+    case "claim-folder-made":
+      return { event: "claim-folder-made", claim: event.claim, folder: event.folder };
+    case "fault":
+      return { event: "fault", message: messageOf(event.error) };
+    case "host": {
+      const { kind, ...rest } = event.event;
+      return { event: `host-${kind}`, ...rest };
+    }
+    case "settled":
+      return {
+        event: "settled",
+        problems: event.summary.problems,
+        components: event.summary.plan.components,
+        grants: event.summary.plan.grants.map(({ written, judgement }) => ({
+          namespace: written.object.metadata.namespace,
+          grant: written.object.metadata.name,
+          name: written.object.spec.declaration.name,
+          phase: judgement.phase,
+          reasons: judgement.reasons,
+        })),
+        ungranted: event.summary.plan.ungranted,
+      };
+  }
+};
+
+const nameOf = ({ namespace, workload, component }: ComponentKey): string => `${namespace}/${workload}/${component}`;
