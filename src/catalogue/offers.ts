@@ -16,6 +16,8 @@ export interface Offer {
  * one may be kept under its number.
  */
 export interface Offers {
+  /** Whose they are: `callerKey`. */
+  readonly caller: string;
   readonly snapshot: number;
   readonly list: readonly Offer[];
   readonly byName: ReadonlyMap<string, Offer>;
@@ -47,7 +49,7 @@ export class OfferBook {
     const { offers: grants } = offersFor(caller, this.#state.grantsNaming(subjects), this.#state.namespaces);
     const list = grants.map((grant) => this.#offerOf(grant));
     const byName = new Map(list.map((offer) => [offer.declaration.name, offer]));
-    const offers: Offers = { snapshot: ++this.#snapshots, list, byName };
+    const offers: Offers = { caller: key, snapshot: ++this.#snapshots, list, byName };
     this.#kept.set(key, { revision, offers });
     return offers;
   }

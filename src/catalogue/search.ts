@@ -30,10 +30,9 @@ const schemaText = 4_000;
  * their order tell of other tools.
  */
 export class ToolSearch {
-  readonly #indexes = new LRUCache<number, MiniSearch<SearchDocument>>({
+  readonly #indexes = new LRUCache<string, { readonly offers: Offers; readonly index: MiniSearch<SearchDocument> }>({
     maxSize: indexedOffers,
-    sizeCalculation: (index) => Math.max(1, index.documentCount),
-    max: 1000,
+    sizeCalculation: ({ offers }) => 1 + offers.list.length,
   });
 
   /** At most `limit` hits, best first; equal ones by name. */
@@ -51,25 +50,37 @@ export class ToolSearch {
     return found;
   }
 
+  /** Brings the caller's index to these offers: what did not change stays, so that one grant's change costs little among thousands. */
   #indexOf(offers: Offers): MiniSearch<SearchDocument> {
-    const known = this.#indexes.get(offers.snapshot);
-    if (known) return known;
-    const index = new MiniSearch<SearchDocument>({
-      fields: ["name", "description", "parameters"],
-      tokenize: wordsOf,
-      processTerm: (term) => term,
-      searchOptions: {
-        boost: { name: 3, description: 1.5 },
-        prefix: (term) => term.length > 2,
-        fuzzy: (term) => (term.length > 4 ? 0.2 : false),
-        maxFuzzy: 1,
-      },
-    });
-    index.addAll(offers.list.map((offer) => documentOf(offer.declaration)));
-    this.#indexes.set(offers.snapshot, index);
+    const known = this.#indexes.get(offers.caller);
+    if (known?.offers.snapshot === offers.snapshot) return known.index;
+    const index = known?.index ?? emptyIndex();
+    const before = known?.offers ?? noOffers;
+    for (const offer of before.list) {
+      if (offers.byName.get(offer.declaration.name) !== offer) index.remove(documentOf(offer.declaration));
+    }
+    index.addAll(
+      offers.list.filter((offer) => before.byName.get(offer.declaration.name) !== offer).map((offer) => documentOf(offer.declaration)),
+    );
+    this.#indexes.set(offers.caller, { offers, index });
     return index;
   }
 }
+
+const noOffers: Pick<Offers, "list" | "byName"> = { list: [], byName: new Map() };
+
+const emptyIndex = (): MiniSearch<SearchDocument> =>
+  new MiniSearch<SearchDocument>({
+    fields: ["name", "description", "parameters"],
+    tokenize: wordsOf,
+    processTerm: (term) => term,
+    searchOptions: {
+      boost: { name: 3, description: 1.5 },
+      prefix: (term) => term.length > 2,
+      fuzzy: (term) => (term.length > 4 ? 0.2 : false),
+      maxFuzzy: 1,
+    },
+  });
 
 /** `list_issues`, `listIssues` and `list-issues` are each two words. */
 const wordsOf = (text: string): string[] =>
