@@ -19,7 +19,7 @@ export const failures = {
     code: "OutOfMemory",
     text: `The tool ran out of memory: it may use ${Math.floor(memoryBytes / (1024 * 1024))} MiB.`,
   }),
-  ended: (): Failure => ({ code: "Trap", text: "The tool ended unexpectedly." }),
+  ended: (how: string): Failure => ({ code: "Trap", text: `The tool ended unexpectedly: ${how}.` }),
   resultTooLarge: (resultBytes: number): Failure => ({
     code: "ResultTooLarge",
     text: `The tool's result is larger than the ${resultBytes} bytes allowed; ask for less.`,

@@ -5,7 +5,7 @@ import type { ComponentInterface, WitFunction } from "../api/wit.ts";
 import { parseArguments } from "../translate/arguments.ts";
 import { resultOf, type ToolResult } from "../translate/result.ts";
 import { toComponentValues } from "../translate/to-component.ts";
-import { failureOf, failures } from "./failure.ts";
+import { type Failure, failureOf, failures } from "./failure.ts";
 import { type Instantiate, ToolInstance } from "./tool-instance.ts";
 import type { ToWorker, WorkerReply } from "./worker-protocol.ts";
 
@@ -25,6 +25,7 @@ export interface GuestDeps {
   readonly limits: HostLimits;
   readonly callsPerInstance: number;
   readonly makeImports: () => GuestImports;
+  readonly collectGarbage: () => void;
 }
 
 interface LiveInstance {
@@ -35,6 +36,9 @@ interface LiveInstance {
 /** Lifting is bounded above what a result may be, since the exact bound is judged on its text: elements weigh more in memory than in JSON. */
 const liftingLimit = (resultBytes: number): number => 2 * resultBytes + 64 * 1024;
 
+/** Memory that ended instances may have grown by before it is collected. */
+const collectedAtOnce = 32 * 1024 * 1024;
+
 /**
  * Runs one call at a time in an instance that was made before the call came. An instance that trapped, or that has served its number of calls, is never
  * used again.
@@ -43,6 +47,8 @@ export class GuestCalls {
   readonly #deps: GuestDeps;
   readonly #functions: ReadonlyMap<string, WitFunction>;
   readonly #ready: LiveInstance[] = [];
+  /** What ended instances had grown by since the last collection. */
+  #garbageBytes = 0;
 
   constructor(deps: GuestDeps) {
     this.#deps = deps;
@@ -52,6 +58,19 @@ export class GuestCalls {
   /** Makes instances until `count` are ready. Throws what instantiation throws: the component's own start may trap. */
   prepare(count: number): void {
     while (this.#ready.length < count) this.#ready.push(this.#make());
+  }
+
+  /** Why `prepare` threw. */
+  startFailure(error: unknown): Failure {
+    const { memoryBytes, resultBytes } = this.#deps.limits;
+    return failureOf(error, { usedBytes: 0, capBytes: memoryBytes }, resultBytes);
+  }
+
+  /** Frees the memory of ended instances now where it has come to much: V8 would wait for a pressure that a pod may not survive. */
+  collect(): void {
+    if (this.#garbageBytes < collectedAtOnce) return;
+    this.#garbageBytes = 0;
+    this.#deps.collectGarbage();
   }
 
   async run(call: Call): Promise<WorkerReply> {
@@ -73,7 +92,7 @@ export class GuestCalls {
     try {
       instance = this.#ready.pop() ?? this.#make();
     } catch (error) {
-      return { kind: "failed", ...failureOf(error, { usedBytes: 0, capBytes: limits.memoryBytes }, limits.resultBytes), ran: true };
+      return { kind: "failed", ...this.startFailure(error), ran: true };
     }
     const { tool } = instance;
     const exported = tool.find(fn);
@@ -86,14 +105,19 @@ export class GuestCalls {
       return { kind: "answer", json: replyJson(result) };
     } catch (error) {
       const memory = { usedBytes: tool.memoryBytes, capBytes: limits.memoryBytes };
-      instance.held.dispose();
+      this.#end(instance);
       return { kind: "failed", ...failureOf(error, memory, limits.resultBytes), ran: true };
     }
   }
 
   #keepOrEnd(instance: LiveInstance): void {
     if (instance.tool.calls < this.#deps.callsPerInstance) this.#ready.push(instance);
-    else instance.held.dispose();
+    else this.#end(instance);
+  }
+
+  #end(instance: LiveInstance): void {
+    this.#garbageBytes += instance.tool.memoryBytes - instance.tool.initialBytes;
+    instance.held.dispose();
   }
 
   #make(): LiveInstance {

@@ -3,13 +3,13 @@ import { Worker } from "node:worker_threads";
 import { Invalid, Refused, Stalled } from "../api/errors.ts";
 import type { HostConfig } from "../api/host.ts";
 import type { CompiledCache, CompiledComponent, CompiledFiles } from "./compiled-cache.ts";
-import { checkImports } from "./granted-imports.ts";
 import type { TranspileJob, TranspileOutcome } from "./transpile-worker.ts";
-import { createWasi } from "./wasi/create.ts";
 import type { WorkerSetup } from "./worker-protocol.ts";
 
 /** Longest time that jco may take for one component; the largest known (18 MB, Python) takes 2 s. */
 const transpileMs = 120_000;
+
+const longestComplaint = 1000;
 
 /** JavaScript heap of the transpiling thread. */
 const transpileHeapMegabytes = 1024;
@@ -22,7 +22,6 @@ const transpileHeapMegabytes = 1024;
  */
 export const loadComponent = async (config: HostConfig, cache: CompiledCache, component: Uint8Array): Promise<WorkerSetup> => {
   const compiled = (await cache.readCompiled()) ?? (await compileAndCache(config, cache, component));
-  checkImports(compiled.decoded.imports, providedByHost);
   const modules = await Promise.all(compiled.modules.map(compileModule));
   return {
     source: pathToFileURL(compiled.sourceFile).href,
@@ -41,14 +40,6 @@ export const loadComponent = async (config: HostConfig, cache: CompiledCache, co
     },
   };
 };
-
-const providedByHost = createWasi({
-  environment: {},
-  mounts: [],
-  allowedHosts: [],
-  dial: () => Promise.reject(new Error("nothing is dialled while imports are checked")),
-  log: () => {},
-}).provides;
 
 const compileAndCache = async (config: HostConfig, cache: CompiledCache, component: Uint8Array): Promise<CompiledComponent> => {
   const files = await transpileApart({ component, memoryBytes: config.limits.memoryBytes });
@@ -72,6 +63,7 @@ const transpileApart = (job: TranspileJob): Promise<CompiledFiles> =>
     const worker = new Worker(new URL(`./transpile-worker${import.meta.url.slice(-3)}`, import.meta.url), {
       workerData: job,
       env: {},
+      stderr: true,
       resourceLimits: { maxOldGenerationSizeMb: transpileHeapMegabytes },
     });
     const tooLate = setTimeout(() => {
@@ -81,8 +73,13 @@ const transpileApart = (job: TranspileJob): Promise<CompiledFiles> =>
     worker.once("message", (outcome: TranspileOutcome) => {
       if (outcome.kind === "compiled") done(outcome.files);
       else if (outcome.kind === "refused") failed(new Refused(outcome.code, outcome.message));
-      else failed(new Invalid(outcome.code, outcome.message, outcome.at));
+      else failed(new Invalid(outcome.code, [outcome.message, complaint.trim()].filter((part) => part !== "").join(": "), outcome.at));
       void worker.terminate();
+    });
+    // jco reports a panic of its own there, and traps; that text is all that says why.
+    let complaint = "";
+    worker.stderr.setEncoding("utf8").on("data", (text: string) => {
+      complaint = (complaint + text).slice(0, longestComplaint);
     });
     worker.once("error", (error: Error) =>
       failed(new Invalid("ComponentUnsupported", `jco fails on the component: ${error.message}`, undefined, { cause: error })),

@@ -1,8 +1,8 @@
-import { Worker } from "node:worker_threads";
 import type { HostLimits } from "../api/host.ts";
 import { type Failure, failures } from "./failure.ts";
 import type { GuestLine } from "./wasi/call-context.ts";
-import type { FromWorker, ToWorker, WorkerReply, WorkerSetup } from "./worker-protocol.ts";
+import type { ToWorker, WorkerReply, WorkerSetup } from "./worker-protocol.ts";
+import { WorkerSeat } from "./worker-seat.ts";
 
 export interface PoolCall {
   readonly interface: string | null;
@@ -26,49 +26,46 @@ export interface PoolDeps {
 
 /** Waiting calls per unit of concurrency before further ones are refused as busy. */
 const queuedPerWorker = 8;
-/** A worker that nobody needed for so long is ended, down to the one kept warm. */
+/** A worker that nobody needed for so long is ended, down to one. */
 const idleMs = 15_000;
-/** Longest time for a worker to load the component and make its first instances. */
-const startMs = 60_000;
-/** JavaScript heap of one worker, above what a call's result may take there. */
-const heapMegabytes = 96;
-const stackMegabytes = 4;
+/** A call waits so long for a worker to become free before another is started: most calls are shorter than a start. */
+const growAfterMs = 5;
+/** A call that has run so long may yet be ended by its deadline, and its worker with it: a spare is warmed to take its place. */
+const suspectAfterMs = 250;
 
 interface Waiting {
   readonly call: PoolCall;
   readonly since: number;
   readonly answer: (reply: PoolReply) => void;
-  readonly patience: NodeJS.Timeout;
+  readonly timers: readonly NodeJS.Timeout[];
 }
 
 interface Running {
-  readonly id: number;
   readonly queueMs: number;
   readonly started: number;
   readonly answer: (reply: PoolReply) => void;
-  readonly deadline: NodeJS.Timeout;
+  readonly timers: readonly NodeJS.Timeout[];
 }
 
-interface Seat {
-  readonly worker: Worker;
+interface Place {
+  readonly seat: WorkerSeat;
   isReady: boolean;
   running: Running | undefined;
   idleSince: number;
 }
 
 /**
- * The worker threads that run a component's calls: one call in flight in each, at most `limits.concurrency` calls at once, and one warm worker more than
- * are busy, so that a call that ends its worker delays no other. Calls beyond that wait in a bounded queue.
+ * The worker threads that run a component's calls: one call in flight in each, at most `limits.concurrency` at once. Another is started when a call has
+ * to wait, and a spare when a call runs for long, so that a call that ends its worker delays no other. Calls beyond the concurrency wait in a bounded
+ * queue, at most as long as a call may run.
  */
 export class WorkerPool {
   readonly #deps: PoolDeps;
   readonly #limits: HostLimits;
-  readonly #seats = new Set<Seat>();
+  readonly #places = new Set<Place>();
   readonly #waiting: Waiting[] = [];
   readonly #sweep: NodeJS.Timeout;
   #addresses: Extract<ToWorker, { kind: "addresses" }> | undefined;
-  #nextId = 0;
-  #startFailure: Failure | undefined;
   #isClosed = false;
 
   constructor(deps: PoolDeps) {
@@ -78,177 +75,145 @@ export class WorkerPool {
     this.#sweep.unref();
   }
 
-  /** Starts the first worker; throws its failure to load the component or to make an instance. */
+  /** Starts the first worker. Throws `Stalled` with code `ComponentUnstartable`. */
   async start(): Promise<void> {
-    await this.#open();
+    await this.#open().ready;
   }
 
   run(call: PoolCall): Promise<PoolReply> {
-    const since = this.#deps.now();
     if (this.#isClosed) return Promise.resolve(notRun(failures.unavailable("the host is shutting down"), 0));
-    const seat = this.#free();
+    const place = this.#waiting.length === 0 ? this.#free() : undefined;
     return new Promise((answer) => {
-      if (seat !== undefined) {
-        this.#give(seat, call, 0, answer);
-      } else if (this.#waiting.length >= this.#limits.concurrency * queuedPerWorker) {
-        answer(notRun(failures.busy(), 0));
-      } else {
-        const waiting: Waiting = { call, since, answer, patience: setTimeout(() => this.#giveUp(waiting), this.#limits.timeoutMs) };
-        this.#waiting.push(waiting);
-        this.#grow();
-      }
+      if (place !== undefined) this.#give(place, call, 0, answer);
+      else if (this.#waiting.length >= this.#limits.concurrency * queuedPerWorker) answer(notRun(failures.busy(), 0));
+      else this.#queue(call, answer);
     });
   }
 
   dialOnly(table: Readonly<Record<string, readonly string[]>>): void {
     this.#addresses = { kind: "addresses", table };
-    for (const seat of this.#seats) seat.worker.postMessage(this.#addresses);
+    for (const { seat } of this.#places) seat.post(this.#addresses);
   }
 
   get running(): number {
     let count = 0;
-    for (const seat of this.#seats) if (seat.running !== undefined) count++;
+    for (const { running } of this.#places) if (running !== undefined) count++;
     return count;
+  }
+
+  get workers(): number {
+    return this.#places.size;
   }
 
   /** Takes no more calls, lets those that run finish for at most `graceMs`, and ends all workers. */
   async close(graceMs: number): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#sweep);
-    for (const { answer, patience, since } of this.#waiting.splice(0)) {
-      clearTimeout(patience);
-      answer(notRun(failures.unavailable("the host is shutting down"), this.#deps.now() - since));
-    }
+    this.#answerWaiting(failures.unavailable("the host is shutting down"));
     const until = this.#deps.now() + graceMs;
     while (this.running > 0 && this.#deps.now() < until) await new Promise((resolve) => setTimeout(resolve, 10));
-    await Promise.all([...this.#seats].map((seat) => this.#end(seat, failures.ended())));
+    await Promise.all([...this.#places].map(({ seat }) => seat.end(failures.ended("the host shut down"))));
   }
 
-  #free(): Seat | undefined {
-    let free: Seat | undefined;
+  #free(): Place | undefined {
+    let free: Place | undefined;
     let busy = 0;
-    for (const seat of this.#seats) {
-      if (seat.running !== undefined) busy++;
-      else if (seat.isReady) free = seat;
+    for (const place of this.#places) {
+      if (place.running !== undefined) busy++;
+      else if (place.isReady) free = place;
     }
     return busy < this.#limits.concurrency ? free : undefined;
   }
 
-  #give(seat: Seat, call: PoolCall, queueMs: number, answer: (reply: PoolReply) => void): void {
-    const id = this.#nextId++;
-    const deadline = setTimeout(() => void this.#end(seat, failures.deadline(this.#limits.timeoutMs)), this.#limits.timeoutMs);
-    seat.running = { id, queueMs, started: this.#deps.now(), answer, deadline };
-    const message: ToWorker = { kind: "call", id, interface: call.interface, function: call.function, arguments: call.arguments };
-    seat.worker.postMessage(message);
-    this.#grow();
+  #give(place: Place, call: PoolCall, queueMs: number, answer: (reply: PoolReply) => void): void {
+    const { timeoutMs } = this.#limits;
+    const timers = [setTimeout(() => void place.seat.end(failures.deadline(timeoutMs)), timeoutMs)];
+    if (timeoutMs > suspectAfterMs) timers.push(setTimeout(() => this.#grow(), suspectAfterMs));
+    place.running = { queueMs, started: this.#deps.now(), answer, timers };
+    place.seat.post({ kind: "call", interface: call.interface, function: call.function, arguments: call.arguments });
+  }
+
+  #queue(call: PoolCall, answer: (reply: PoolReply) => void): void {
+    const timers = [setTimeout(() => this.#giveUp(waiting), this.#limits.timeoutMs), setTimeout(() => this.#grow(), growAfterMs)];
+    const waiting: Waiting = { call, since: this.#deps.now(), answer, timers };
+    this.#waiting.push(waiting);
+    if (this.#places.size === 0) this.#grow();
   }
 
   #giveUp(waiting: Waiting): void {
     const index = this.#waiting.indexOf(waiting);
     if (index < 0) return;
     this.#waiting.splice(index, 1);
-    waiting.answer(notRun(this.#startFailure ?? failures.busy(), this.#deps.now() - waiting.since));
+    waiting.answer(notRun(failures.busy(), this.#deps.now() - waiting.since));
   }
 
-  #settle(seat: Seat, reply: WorkerReply): void {
-    const running = seat.running;
+  #answerWaiting(failure: Failure): void {
+    for (const { answer, timers, since } of this.#waiting.splice(0)) {
+      for (const timer of timers) clearTimeout(timer);
+      answer(notRun(failure, this.#deps.now() - since));
+    }
+  }
+
+  #settle(place: Place, reply: WorkerReply): void {
+    const running = place.running;
     if (running === undefined) return;
-    clearTimeout(running.deadline);
-    seat.running = undefined;
-    seat.idleSince = this.#deps.now();
-    running.answer({ reply, queueMs: running.queueMs, runMs: seat.idleSince - running.started });
+    for (const timer of running.timers) clearTimeout(timer);
+    place.running = undefined;
+    place.idleSince = this.#deps.now();
+    running.answer({ reply, queueMs: running.queueMs, runMs: place.idleSince - running.started });
   }
 
   #serveNext(): void {
     for (;;) {
-      const seat = this.#waiting.length > 0 ? this.#free() : undefined;
-      const next = seat && this.#waiting.shift();
-      if (!seat || !next) return;
-      clearTimeout(next.patience);
-      this.#give(seat, next.call, this.#deps.now() - next.since, next.answer);
+      const place = this.#waiting.length > 0 ? this.#free() : undefined;
+      const next = place && this.#waiting.shift();
+      if (!place || !next) return;
+      for (const timer of next.timers) clearTimeout(timer);
+      this.#give(place, next.call, this.#deps.now() - next.since, next.answer);
     }
   }
 
-  /** Keeps one worker more than are busy, up to one above the concurrency. */
+  /** Starts a worker where all are busy: one at a time, up to one above the concurrency. */
   #grow(): void {
-    if (this.#isClosed) return;
-    const wanted = Math.min(this.running + 1, this.#limits.concurrency + 1);
-    if (this.#seats.size >= wanted) return;
-    this.#open().catch((error: Error) => this.#failStart(error));
-  }
-
-  /** A worker that can't start keeps waiting calls waiting for ever if nobody says so. One that started before is tried again. */
-  #failStart(error: Error): void {
-    this.#startFailure = failures.unavailable(error.message);
-    if (this.#seats.size > 0) return;
-    for (const { answer, patience, since } of this.#waiting.splice(0)) {
-      clearTimeout(patience);
-      answer(notRun(this.#startFailure, this.#deps.now() - since));
-    }
-  }
-
-  async #open(): Promise<void> {
-    const worker = new Worker(new URL(`./worker${import.meta.url.slice(-3)}`, import.meta.url), {
-      workerData: this.#deps.setup,
-      env: {},
-      resourceLimits: { maxOldGenerationSizeMb: heapMegabytes, stackSizeMb: stackMegabytes },
-    });
-    const seat: Seat = { worker, isReady: false, running: undefined, idleSince: this.#deps.now() };
-    this.#seats.add(seat);
-    await new Promise<void>((started, failed) => {
-      const tooLate = setTimeout(() => {
-        failed(new Error(`it was not ready within ${startMs / 1000} s`));
-        void this.#end(seat, failures.ended());
-      }, startMs);
-      worker.on("message", (message: FromWorker) => {
-        if (message.kind === "ready") {
-          clearTimeout(tooLate);
-          started();
-        }
-        this.#hear(seat, message);
-      });
-      worker.on("error", (error: Error & { code?: string }) => {
-        clearTimeout(tooLate);
-        failed(error);
-        const isMemory = error.code === "ERR_WORKER_OUT_OF_MEMORY";
-        void this.#end(seat, isMemory ? failures.outOfMemory(this.#limits.memoryBytes) : failures.ended());
-      });
-      worker.on("exit", () => {
-        clearTimeout(tooLate);
-        failed(new Error("it ended while it started"));
-        void this.#end(seat, failures.ended());
-      });
+    if (this.#isClosed || this.#places.size > this.#limits.concurrency) return;
+    for (const { running } of this.#places) if (running === undefined) return;
+    this.#open().ready.catch((error: Error) => {
+      if (this.#places.size === 0) this.#answerWaiting(failures.unavailable(error.message));
     });
   }
 
-  #hear(seat: Seat, message: FromWorker): void {
-    if (message.kind === "log") {
-      this.#deps.log(message.line);
-      return;
-    }
-    if (message.kind === "ready") {
-      seat.isReady = true;
-      if (this.#addresses !== undefined) seat.worker.postMessage(this.#addresses);
-    } else {
-      this.#settle(seat, message.reply);
-    }
-    this.#serveNext();
-  }
-
-  /** Ends a worker; a call that runs in it has that failure. Its place is taken by the warm one, and a new one is warmed. */
-  async #end(seat: Seat, why: Failure): Promise<void> {
-    if (!this.#seats.delete(seat)) return;
-    this.#settle(seat, { kind: "failed", ...why, ran: true });
-    this.#serveNext();
-    this.#grow();
-    await seat.worker.terminate();
+  #open(): WorkerSeat {
+    const seat = new WorkerSeat(this.#deps.setup, {
+      reply: (reply) => {
+        this.#settle(place, reply);
+        this.#serveNext();
+      },
+      log: this.#deps.log,
+      ended: (why) => {
+        this.#places.delete(place);
+        this.#settle(place, { kind: "failed", ...why, ran: true });
+        this.#serveNext();
+        if (this.#waiting.length > 0) this.#grow();
+      },
+    });
+    const place: Place = { seat, isReady: false, running: undefined, idleSince: this.#deps.now() };
+    this.#places.add(place);
+    seat.ready.then(
+      () => {
+        place.isReady = true;
+        if (this.#addresses !== undefined) seat.post(this.#addresses);
+        this.#serveNext();
+      },
+      () => {},
+    );
+    return seat;
   }
 
   #endIdle(): void {
     const now = this.#deps.now();
-    for (const seat of this.#seats) {
-      if (this.#seats.size <= this.running + 1) return;
-      if (seat.running === undefined && seat.isReady && now - seat.idleSince > idleMs) void this.#end(seat, failures.ended());
+    for (const { seat, running, isReady, idleSince } of this.#places) {
+      if (this.#places.size <= 1) return;
+      if (running === undefined && isReady && now - idleSince > idleMs) void seat.end(failures.ended("it was idle"));
     }
   }
 }

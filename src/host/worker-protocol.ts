@@ -1,5 +1,6 @@
 import type { HostLimits, HostMount } from "../api/host.ts";
 import type { ComponentInterface } from "../api/wit.ts";
+import type { Failure } from "./failure.ts";
 import type { GuestLine } from "./wasi/call-context.ts";
 
 /** What a worker starts with. Compiled modules are shared between threads, not copied. */
@@ -25,12 +26,16 @@ export interface WasiSetup {
 }
 
 export type ToWorker =
-  | { readonly kind: "call"; readonly id: number; readonly interface: string | null; readonly function: string; readonly arguments: string }
+  | { readonly kind: "call"; readonly interface: string | null; readonly function: string; readonly arguments: string }
   | { readonly kind: "addresses"; readonly table: Readonly<Record<string, readonly string[]>> };
 
 export type FromWorker =
+  /** The component's code is loaded; instances are made next, which runs code of the guest. */
+  | { readonly kind: "loaded" }
   | { readonly kind: "ready" }
-  | { readonly kind: "reply"; readonly id: number; readonly reply: WorkerReply }
+  /** The component can't be instantiated. */
+  | { readonly kind: "unstartable"; readonly failure: Failure }
+  | { readonly kind: "reply"; readonly reply: WorkerReply }
   | { readonly kind: "log"; readonly line: GuestLine };
 
 /**

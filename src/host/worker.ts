@@ -14,16 +14,25 @@ const start = async (setup: WorkerSetup): Promise<void> => {
   const tell = (message: FromWorker): void => port.postMessage(message);
   const { instantiate } = (await import(setup.source)) as { instantiate: Instantiate };
   const guests = guestImports(setup.wasi, setup.component.imports, (line) => tell({ kind: "log", line }));
-  const calls = new GuestCalls({ ...setup, instantiate, makeImports: () => guests.make() });
-  calls.prepare(setup.ready);
+  const calls = new GuestCalls({ ...setup, instantiate, makeImports: () => guests.make(), collectGarbage: () => globalThis.gc?.() });
+  tell({ kind: "loaded" });
+  try {
+    calls.prepare(setup.ready);
+  } catch (error) {
+    tell({ kind: "unstartable", failure: calls.startFailure(error) });
+    return;
+  }
   port.on("message", async (message: ToWorker) => {
     if (message.kind === "addresses") {
       guests.dialOnly(message.table);
       return;
     }
     const reply = await calls.run(message);
-    tell({ kind: "reply", id: message.id, reply });
-    setImmediate(() => prepareQuietly(calls, setup.ready));
+    tell({ kind: "reply", reply });
+    setImmediate(() => {
+      calls.collect();
+      prepareQuietly(calls, setup.ready);
+    });
   });
   tell({ kind: "ready" });
 };
