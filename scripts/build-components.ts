@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { messageOf } from "../src/api/errors.ts";
@@ -7,6 +7,7 @@ import { type BuiltComponent, listed, watFolder } from "./components/inventory.t
 import { type ComponentLock, readLock, writeLock } from "./components/lock.ts";
 import { howToInstall, installToolchain, type RustToolchain, rustToolchains } from "./components/rust-toolchain.ts";
 import { digestOf, digestOfSources } from "./components/sources.ts";
+import { typesOf } from "./components/types.ts";
 
 const usage = `Builds the components that are committed beside their source: the examples and what tests use.
 
@@ -64,8 +65,15 @@ const buildAndWrite = async (components: readonly BuiltComponent[], lock: Compon
     const compiler = component.kind === "rust" && rust ? { compiler: rust.version } : {};
     lock[component.output] = { sha256: digestOf(bytes), sources: digestOfSources(root, component), ...compiler };
     writeLock(root, lock);
-    say(`  ${(bytes.length / 1024).toFixed(0)} KiB`);
+    await writeTypes(component, bytes);
+    say(`  ${bytes.length} bytes`);
   }
+};
+
+const writeTypes = async (component: BuiltComponent, bytes: Uint8Array): Promise<void> => {
+  if (component.kind !== "rust" || component.types === undefined) return;
+  mkdirSync(join(root, component.types), { recursive: true });
+  for (const [name, text] of await typesOf(bytes)) writeFileSync(join(root, component.types, name), text);
 };
 
 const checkBytes = async (components: readonly BuiltComponent[], lock: ComponentLock, rust: RustToolchain | null): Promise<string[]> => {

@@ -10,6 +10,8 @@ export type BuiltComponent =
       readonly folder: string;
       readonly shares: readonly string[];
       readonly docs: boolean;
+      /** Folder for the types of its exports, for callers in TypeScript. */
+      readonly types?: string;
     }
   /** JavaScript with an engine beside it. Its snapshot differs from build to build, so it is never compared byte for byte. */
   | { readonly kind: "qjs"; readonly output: string; readonly source: string; readonly wit: string; readonly world: string }
@@ -29,6 +31,7 @@ const example = (crate: string, ...shares: string[]): BuiltComponent => ({
   folder: `${examples}/${crate}`,
   shares,
   docs: true,
+  types: `${examples}/${crate}/types`,
 });
 
 const fixture = (crate: string, options: { shares?: string[]; docs?: boolean } = {}): BuiltComponent => ({

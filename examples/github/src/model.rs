@@ -80,7 +80,16 @@ impl Comment {
 
 #[derive(Deserialize)]
 pub struct Branch {
-    label: String,
+    #[serde(rename = "ref")]
+    name: String,
+    /// With its owner before it, `octo:main`: what tells a fork's branch from the repository's own.
+    label: Option<String>,
+}
+
+impl Branch {
+    fn shown(self) -> String {
+        self.label.unwrap_or(self.name)
+    }
 }
 
 #[derive(Deserialize)]
@@ -113,8 +122,8 @@ impl Pull {
             title: self.title,
             state,
             author: login(self.user),
-            base: self.base.label,
-            head: self.head.label,
+            base: self.base.shown(),
+            head: self.head.shown(),
             text: shortened(self.body, MAX_TEXT),
             additions: self.additions,
             deletions: self.deletions,
