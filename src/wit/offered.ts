@@ -31,11 +31,8 @@ export const offeredFunctions = (component: ComponentInterface, exclude: readonl
   for (const fn of component.functions) {
     const exclusions = exclude.filter((entry) => isExcludedBy(fn, entry));
     for (const entry of exclusions) matched.add(entry);
-    const reason =
-      reasonAgainst(fn) ??
-      (exclusions.length > 0 ? "the workload excludes it" : undefined) ??
-      (isUntypedInterface(fn.interface) ? undefined : wholeComponent) ??
-      crossing.obstacleOf(fn);
+    const excluded = exclusions.length > 0 ? "the workload excludes it" : undefined;
+    const reason = reasonAgainst(fn) ?? excluded ?? wholeComponent ?? crossing.obstacleOf(fn);
     if (reason === undefined) offered.push(fn);
     else notOffered.push({ interface: fn.interface, function: fn.name, reason });
   }
