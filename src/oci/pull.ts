@@ -2,11 +2,11 @@ import { type Sha256Digest, sha256Of } from "../api/digest.ts";
 import { Invalid, Stalled, Transient } from "../api/errors.ts";
 import { readComponentFile } from "./component-file.ts";
 import type { ContentCache } from "./content-cache.ts";
-import type { RegistryCredentials } from "./docker-config.ts";
+import { anonymous, type RegistryCredentials } from "./docker-config.ts";
 import { unpackLayer } from "./layer.ts";
 import { type Descriptor, type ManifestContent, manifestMediaTypes, maxManifestBytes, readManifest } from "./manifest.ts";
 import { formatReference, parseImageReference, type RegistryReference } from "./reference.ts";
-import { openRepository, type Repository } from "./registry.ts";
+import { isLoopbackRegistry, openRepository, type Repository } from "./registry.ts";
 import type { RegistryTransport } from "./transport.ts";
 
 /** A component's bytes and what they are known by. */
@@ -28,9 +28,11 @@ export interface PullProgress {
 
 export interface PullOptions {
   readonly transport: RegistryTransport;
-  readonly credentials: RegistryCredentials;
   readonly cache: ContentCache;
-  readonly isPlainHttp: (registry: string) => boolean;
+  /** None by default. */
+  readonly credentials?: RegistryCredentials;
+  /** Whether a registry is spoken to without TLS; by default those on loopback. */
+  readonly isPlainHttp?: (registry: string) => boolean;
   /** Whether a reference may leave the digest out; what the tag means is then asked at every pull. */
   readonly allowTags?: boolean;
   readonly maxBytes?: number;
@@ -111,7 +113,12 @@ const openSource = (reference: RegistryReference, name: string, options: PullOpt
   const { cache, onProgress } = options;
   let opened: Repository | null = null;
   const repository = (): Repository => {
-    opened ??= openRepository(reference, { ...options, signal });
+    opened ??= openRepository(reference, {
+      transport: options.transport,
+      credentials: options.credentials ?? anonymous,
+      isPlainHttp: options.isPlainHttp ?? isLoopbackRegistry,
+      signal,
+    });
     return opened;
   };
 
@@ -122,8 +129,7 @@ const openSource = (reference: RegistryReference, name: string, options: PullOpt
     fetch: () => Promise<Uint8Array>,
   ): Promise<Uint8Array> => {
     if (size !== null && size > maxBytes) throw tooLarge(name, size, maxBytes);
-    const bytes = (await cache.read(digest, maxBytes)) ?? (await fetched(digest, size, fetch));
-    return bytes;
+    return (await cache.read(digest, maxBytes)) ?? (await fetched(digest, size, fetch));
   };
 
   const fetched = async (digest: Sha256Digest, size: number | null, fetch: () => Promise<Uint8Array>): Promise<Uint8Array> => {
