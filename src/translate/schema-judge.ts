@@ -116,11 +116,19 @@ const exactKeywords: Readonly<Record<string, (asked: JsonValue) => (value: JsonV
 
 const isNumeric = (value: JsonValue): value is number | bigint => typeof value === "number" || typeof value === "bigint";
 
+/** In decimals, as numbers are written: 4.35 is a multiple of 0.01, which it isn't in binary. */
 const isMultiple = (value: number | bigint, of: number | bigint): boolean => {
-  const isWhole = (number: number | bigint): boolean => typeof number === "bigint" || Number.isInteger(number);
-  if (isWhole(value) && isWhole(of)) return BigInt(value) % BigInt(of) === 0n;
-  const quotient = Number(value) / Number(of);
-  return Number.isFinite(quotient) && Math.abs(quotient - Math.round(quotient)) < 1e-9 * Math.max(1, Math.abs(quotient));
+  const [a, b] = [decimal(value), decimal(of)];
+  const exponent = Math.min(a.exponent, b.exponent);
+  const divisor = b.digits * 10n ** BigInt(b.exponent - exponent);
+  return divisor !== 0n && (a.digits * 10n ** BigInt(a.exponent - exponent)) % divisor === 0n;
+};
+
+/** `digits` times ten to the `exponent`, which a double keeps within ±350. */
+const decimal = (value: number | bigint): { readonly digits: bigint; readonly exponent: number } => {
+  const [mantissa = "", power = "0"] = String(value).split("e");
+  const [whole = "", fraction = ""] = mantissa.split(".");
+  return { digits: BigInt(whole + fraction), exponent: Number(power) - fraction.length };
 };
 
 const makeAjv = (): Ajv2020 => {
