@@ -78,7 +78,8 @@ const assertApprovable = (grant: ToolGrant, { component, allowHidden = [], asser
       `the declaration has characters that a reader does not see as they are: ${listed.join("; ")}${more}`,
     );
   }
-  if (component !== "any" && (component.length === 0 || component.length > 2)) {
-    throw new Refused("TooManyDigests", `a review names one component digest, or two during a rollout, not ${component.length}`);
+  const digests = component === "any" ? 1 : new Set(component).size;
+  if (digests === 0 || digests > 2) {
+    throw new Refused("TooManyDigests", `a review names one component digest, or two during a rollout, not ${digests}`);
   }
 };

@@ -23,10 +23,11 @@ export const describeChanges = (before: JsonValue | undefined, after: JsonValue 
 };
 
 const compare = (before: JsonValue | undefined, after: JsonValue | undefined, path: string, found: Change[]): void => {
-  const membersBefore = membersOf(before);
-  const membersAfter = membersOf(after);
+  const byName = namesOf(before) !== null && namesOf(after) !== null;
+  const membersBefore = membersOf(before, byName);
+  const membersAfter = membersOf(after, byName);
   if (!membersBefore || !membersAfter || Array.isArray(before) !== Array.isArray(after)) {
-    if (!isSame(before, after)) found.push({ path, before: shown(before), after: shown(after) });
+    if (!isSame(before, after)) found.push({ path, ...shown(before, after) });
     return;
   }
   for (const [key, inner] of membersBefore) compare(inner, membersAfter.get(key), pointerTo(path, key), found);
@@ -38,15 +39,20 @@ const compare = (before: JsonValue | undefined, after: JsonValue | undefined, pa
   }
 };
 
-/** Members of an object by key; of a list by the `name` of each, or else by position. */
-const membersOf = (value: JsonValue | undefined): Map<string, JsonValue> | null => {
+/** Members of an object by key; of a list by the `name` of each if both lists have names, or else by position. */
+const membersOf = (value: JsonValue | undefined, byName: boolean): Map<string, JsonValue> | null => {
   if (isJsonObject(value)) return new Map(Object.entries(value));
   if (!Array.isArray(value)) return null;
   const items: readonly JsonValue[] = value;
-  const names = items.map((item) => (isJsonObject(item) && typeof item.name === "string" ? item.name : null));
-  const areNamed = !names.includes(null) && new Set(names).size === names.length;
-  if (!areNamed) return new Map(items.map((item, i) => [String(i), item]));
-  return new Map(items.map((item, i) => [names[i] ?? "", isJsonObject(item) ? withoutName(item) : item]));
+  const names = byName ? namesOf(value) : null;
+  return new Map(items.map((item, i) => [names?.[i] ?? String(i), names && isJsonObject(item) ? withoutName(item) : item]));
+};
+
+/** The names of a list whose members all have one, and no two the same. */
+const namesOf = (value: JsonValue | undefined): string[] | null => {
+  if (!Array.isArray(value)) return null;
+  const names = value.flatMap((item: JsonValue) => (isJsonObject(item) && typeof item.name === "string" ? [item.name] : []));
+  return names.length === value.length && new Set(names).size === names.length ? names : null;
 };
 
 const withoutName = (item: { readonly [key: string]: JsonValue }): JsonValue =>
@@ -55,7 +61,13 @@ const withoutName = (item: { readonly [key: string]: JsonValue }): JsonValue =>
 const isSame = (before: JsonValue | undefined, after: JsonValue | undefined): boolean =>
   before === undefined || after === undefined ? before === after : canonicalJson(before) === canonicalJson(after);
 
-const shown = (value: JsonValue | undefined): string | null => {
-  if (value === undefined) return null;
-  return revealed(typeof value === "string" ? value : compactJson(value));
+/** Text as it is, unless the other side is no text: then both as JSON, so that `1` and `"1"` can be told apart. */
+const shown = (before: JsonValue | undefined, after: JsonValue | undefined): Pick<Change, "before" | "after"> => {
+  const isText = (value: JsonValue | undefined) => value === undefined || typeof value === "string";
+  const areTexts = isText(before) && isText(after);
+  const text = (value: JsonValue | undefined) => {
+    if (value === undefined) return null;
+    return revealed(areTexts && typeof value === "string" ? value : compactJson(value));
+  };
+  return { before: text(before), after: text(after) };
 };
