@@ -18,17 +18,18 @@ export interface CallContext {
 /** Calls of one turn that run at a time, so that a turn does not fill a host's queue. */
 const turnConcurrency = 8;
 
-/** A body holds the arguments some levels down. */
-const bodyDepth = defaultJsonLimits.maxDepth + 8;
+/** A body holds the arguments this many levels down: in a call, in a block of a list. */
+const levelsAbove = { call: 1, turn: 2 } as const;
 
-const parseBody = (text: string): JsonValue => parseJson(text, { maxLength: text.length, maxDepth: bodyDepth });
+const parseBody = (text: string, form: keyof typeof levelsAbove): JsonValue =>
+  parseJson(text, { maxLength: text.length, maxDepth: defaultJsonLimits.maxDepth + levelsAbove[form] });
 
 const knownKeys = new Set(["name", "arguments", "labels", "session"]);
 const longestSession = 128;
 
 /** Reads `{"name", "arguments", "labels"?, "session"?}`. Throws `Invalid`: `CallMalformed`, or as `parseJson`. */
 export const callRequestIn = (text: string): CallRequest => {
-  const body = parseBody(text);
+  const body = parseBody(text, "call");
   if (!isJsonObject(body)) throw new Invalid("CallMalformed", 'a call is an object: {"name": …, "arguments": {…}}', "");
   const stray = Object.keys(body).find((key) => !knownKeys.has(key));
   if (stray !== undefined)
@@ -57,7 +58,7 @@ export const answerCall = async ({ admission, caller, offers }: CallContext, req
  * `Invalid` only when the body holds no calls to answer.
  */
 export const answerTurn = async (context: CallContext, format: ProviderFormat, text: string): Promise<string> => {
-  const calls = toolCallsFrom(format, parseBody(text));
+  const calls = toolCallsFrom(format, parseBody(text, "turn"));
   const answers: ToolAnswer[] = [];
   let next = 0;
   const work = async () => {

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Stalled } from "../api/errors.ts";
@@ -55,14 +56,15 @@ export const createCatalogue = (deps: CatalogueDeps, config: CatalogueConfig): C
   });
   return {
     server,
-    listen: (address, port) =>
-      new Promise((resolve, reject) => {
-        server.once("error", (error: NodeJS.ErrnoException) => reject(listenError(error, address, port)));
-        server.listen(port, address, () => {
-          const bound = server.address();
-          if (bound !== null && typeof bound === "object") resolve(bound);
-        });
-      }),
+    listen: async (address, port) => {
+      server.listen(port, address);
+      await once(server, "listening").catch((error: NodeJS.ErrnoException) => {
+        throw listenError(error, address, port);
+      });
+      const bound = server.address();
+      if (bound === null || typeof bound === "string") throw new Error("a listening TCP server has an address and a port");
+      return bound;
+    },
     close: () =>
       new Promise((resolve, reject) => {
         watches.close();

@@ -189,10 +189,14 @@ export const catalogueServer = (parts: ServerParts): Server => {
       maxHeaderSize: 32 * 1024,
     },
     (request, response) => {
-      handle(parts, request, response).catch((thrown: unknown) => {
+      const answered = handle(parts, request, response).catch((thrown: unknown) => {
         if (!isCallersFault(thrown)) parts.report(thrown);
         if (response.headersSent) response.destroy();
         else respondError(response, thrown);
+      });
+      // What a closing server answers leaves an idle connection, which would keep it from having closed.
+      answered.finally(() => {
+        if (!server.listening) response.once("close", () => server.closeIdleConnections());
       });
     },
   );

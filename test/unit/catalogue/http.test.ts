@@ -252,6 +252,31 @@ test("a client that sends its body without ever ending it is cut off, and others
   assert.match(heard, /^HTTP\/1\.1 408/);
 });
 
+test("closing waits for the calls under way, and not for the connections that they leave", async () => {
+  let release: (() => void) | undefined;
+  let arrived: (() => void) | undefined;
+  const held = new Promise<void>((resolve) => {
+    arrived = resolve;
+  });
+  const dispatch = () =>
+    new Promise<Dispatched>((resolve) => {
+      release = () => resolve({ kind: "replied", reply: okReply() });
+      arrived?.();
+    });
+  await using served = await serving({ dispatch });
+  const call = served.post("/v1/calls", '{"name":"list_issues","arguments":{"repo":"octo/app"}}', { connection: "keep-alive" });
+  await held;
+  let isClosed = false;
+  const closed = served.catalogue.close().then(() => {
+    isClosed = true;
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(isClosed, false);
+  release?.();
+  assert.equal((await call).status, 200);
+  await closed;
+});
+
 test("two catalogues on one port: the second says what to do", async () => {
   await using served = await serving();
   await using second = await serving();
