@@ -13,12 +13,26 @@ export interface GithubStandIn {
 }
 
 const issues = [
-  { number: 41, title: "Login fails behind a proxy", state: "open", labels: ["bug"], body: "Since 2.3 the login page answers 502 behind our proxy." },
-  { number: 38, title: "Document the retry policy", state: "open", labels: ["docs"], body: "How often does the client retry, and after how long?" },
+  {
+    number: 41,
+    title: "Login fails behind a proxy",
+    state: "open",
+    labels: ["bug"],
+    body: "Since 2.3 the login page answers 502 behind our proxy.",
+  },
+  {
+    number: 38,
+    title: "Document the retry policy",
+    state: "open",
+    labels: ["docs"],
+    body: "How often does the client retry, and after how long?",
+  },
   { number: 35, title: "Crash on empty configuration", state: "closed", labels: ["bug"], body: "An empty file should mean the defaults." },
 ];
 
-const pulls = [{ number: 42, title: "Accept an empty configuration", state: "open", body: "Fixes #35.", head: "empty-config", base: "main" }];
+const pulls = [
+  { number: 42, title: "Accept an empty configuration", state: "open", body: "Fixes #35.", head: "empty-config", base: "main" },
+];
 
 const files: Readonly<Record<string, string>> = {
   "README.md": "# app\n\nAn application that logs people in.\n",
