@@ -55,6 +55,7 @@ const numberPattern = /-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?/y;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: RFC 8259 forbids them unescaped in strings
 const plainRun = /[^"\\\u0000-\u001f]*/y;
 const whitespace = /[ \t\n\r]*/y;
+const [zero, point, lowerE, upperE] = [0x30, 0x2e, 0x65, 0x45] as const;
 const escapes: Readonly<Record<string, string>> = {
   '"': '"',
   "\\": "\\",
@@ -196,6 +197,29 @@ class Parser {
   }
 
   #number(): number | bigint {
+    return this.#shortInteger() ?? this.#anyNumber();
+  }
+
+  /** Most numbers in arguments are short integers: read without a regular expression. */
+  #shortInteger(): number | undefined {
+    const first = this.#text.charCodeAt(this.#at) - zero;
+    if (!(first >= 1 && first <= 9)) return undefined;
+    let value = first;
+    for (let at = this.#at + 1; at < this.#at + 15; at++) {
+      const c = this.#text.charCodeAt(at);
+      const digit = c - zero;
+      if (digit >= 0 && digit <= 9) {
+        value = value * 10 + digit;
+        continue;
+      }
+      if (c === point || c === lowerE || c === upperE) return undefined;
+      this.#at = at;
+      return value;
+    }
+    return undefined;
+  }
+
+  #anyNumber(): number | bigint {
     numberPattern.lastIndex = this.#at;
     const match = numberPattern.exec(this.#text);
     if (!match) throw this.#unexpected("a JSON value");

@@ -3,6 +3,7 @@
  * Names of enum, variant and result cases stay as they are.
  */
 export const jcoName = (witName: string): string => {
+  if (!witName.includes("-")) return witName.toLowerCase();
   const [first = "", ...rest] = witName.split("-");
   return first.toLowerCase() + rest.map((word) => word.charAt(0).toUpperCase() + word.slice(1).toLowerCase()).join("");
 };

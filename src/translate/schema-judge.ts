@@ -1,6 +1,6 @@
 import { Ajv2020, type AnySchemaObject } from "ajv/dist/2020.js";
 import type { DataValidationCxt } from "ajv/dist/types/index.js";
-import { Invalid } from "../api/errors.ts";
+import { Invalid, messageOf } from "../api/errors.ts";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../api/json.ts";
 import { base64Pattern } from "../declaration/schema.ts";
 import { mapChildren } from "../declaration/subschemas.ts";
@@ -23,7 +23,7 @@ const mostSteps = 1_000_000;
 export const compileSchema = (schema: JsonObject): SchemaJudge => {
   assertUsableSchema(schema);
   assertValidSchema(schema);
-  const validate = compiled(makeAjv(), prepared(schema));
+  const validate = compiled(prepared(schema));
   return (value) => {
     const judgement = new Judgement();
     try {
@@ -44,12 +44,13 @@ const assertValidSchema = (schema: JsonObject): void => {
   throw unusable(error?.instancePath ?? "", `not valid JSON Schema 2020-12: ${error?.message ?? "for an unknown reason"}`);
 };
 
-const compiled = (ajv: Ajv2020, schema: AnySchemaObject): ReturnType<Ajv2020["compile"]> => {
+/** A compiler for each schema: ajv keeps in its scope what it has compiled, and grants come and go. */
+const compiled = (schema: AnySchemaObject): ReturnType<Ajv2020["compile"]> => {
   try {
-    return ajv.compile(schema);
+    return makeAjv().compile(schema);
   } catch (cause) {
     if (cause instanceof Invalid) throw cause;
-    throw unusable("", `it can't be compiled: ${cause instanceof Error ? cause.message : String(cause)}`, cause);
+    throw unusable("", `it can't be compiled: ${messageOf(cause)}`, cause);
   }
 };
 

@@ -49,14 +49,14 @@ const convertFields = (fields: readonly WitField[], value: JsonValue, path: Path
   return made;
 };
 
-const integerRange: Readonly<Record<string, readonly [bigint, bigint]>> = {
-  u8: [0n, 0xffn],
-  u16: [0n, 0xffffn],
-  u32: [0n, 0xffff_ffffn],
+const integerRange: Readonly<Record<string, readonly [number | bigint, number | bigint]>> = {
+  u8: [0, 0xff],
+  u16: [0, 0xffff],
+  u32: [0, 0xffff_ffff],
   u64: [0n, 2n ** 64n - 1n],
-  s8: [-0x80n, 0x7fn],
-  s16: [-0x8000n, 0x7fffn],
-  s32: [-0x8000_0000n, 0x7fff_ffffn],
+  s8: [-0x80, 0x7f],
+  s16: [-0x8000, 0x7fff],
+  s32: [-0x8000_0000, 0x7fff_ffff],
   s64: [-(2n ** 63n), 2n ** 63n - 1n],
 };
 
@@ -115,7 +115,7 @@ const isOneScalar = (text: string): boolean => text.length <= 2 && text.isWellFo
 
 const integer = (kind: Primitive, value: JsonValue, path: Path): number | bigint => {
   const isInteger = typeof value === "bigint" || (typeof value === "number" && Number.isInteger(value));
-  const [lowest, highest] = integerRange[kind] ?? [0n, 0n];
+  const [lowest, highest] = integerRange[kind] ?? [0, 0];
   if (!isInteger || value < lowest || value > highest) throw unfit(path, `an integer from ${lowest} to ${highest}`, value);
   return value;
 };

