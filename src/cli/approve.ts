@@ -29,7 +29,7 @@ interface ApproveOptions {
   readonly subject: readonly string[];
   readonly readOnly?: boolean;
   readonly acceptUntrusted?: boolean;
-  readonly allowHidden?: boolean;
+  readonly allowHidden: readonly string[];
   readonly anyComponent?: boolean;
   readonly keepComponent?: boolean;
   readonly reviewer?: string;
@@ -38,10 +38,13 @@ interface ApproveOptions {
   readonly json?: boolean;
 }
 
-/**
- * Shows each grant of a file as the model will read it, asks, and writes the review into the file. All or nothing: a refused grant leaves the file as it was.
- */
-export const approveFile = async (terminal: Terminal, file: string, options: ApproveOptions): Promise<void> => {
+/** Approves the grants of each file, one file after the other. */
+export const approveFiles = async (terminal: Terminal, files: readonly string[], options: ApproveOptions): Promise<void> => {
+  for (const file of files) await approveFile(terminal, file, options);
+};
+
+/** Shows each grant of a file as the model will read it, asks, and writes the reviews into the file: all of them, or none where one is refused. */
+const approveFile = async (terminal: Terminal, file: string, options: ApproveOptions): Promise<void> => {
   const path = resolve(terminal.folder, file);
   const text = await readFile(path, "utf8").catch((cause: unknown) => {
     throw new Invalid("FileUnreadable", `the file ${file} cannot be read`, undefined, { cause });
@@ -77,18 +80,19 @@ export const approveFile = async (terminal: Terminal, file: string, options: App
     const judged = look.plan.grants.find(
       ({ written: one }) => one.object.metadata.name === grant.metadata.name && (one.object.metadata.namespace ?? "default") === namespace,
     );
-    const reviewed = approve({
+    const component = digestsOf(grant, seen, options);
+    if (!options.json) terminal.err(shownGrant(terminal, grant, seen, component, judged));
+    const reviewed = approveOrHint({
       grant,
       fn: offeredFunction(seen, grant.spec.tool),
       reach: seen.reach,
-      component: digestsOf(grant, seen, options),
+      component,
       reviewer,
       now: new Date(terminal.now()),
-      allowHidden: options.allowHidden ? hiddenCharactersIn({ ...grant.spec.declaration }).map(({ codePoint }) => codePoint) : [],
+      allowHidden: options.allowHidden.map((codePoint) => codePoint.toUpperCase()),
       assertUsableSchema,
       ...(options.note === undefined ? {} : { note: options.note }),
     });
-    if (!options.json) terminal.err(shownGrant(terminal, reviewed, seen, judged));
     if (!options.yes) await askFor(terminal, reviewed);
     writeInto(documents[written.document], reviewed, written.object);
     approved.push(grant.metadata.name);
@@ -101,6 +105,23 @@ export const approveFile = async (terminal: Terminal, file: string, options: App
       ? `${JSON.stringify({ file: path, approved })}\n`
       : `Approved ${approved.join(", ")} in ${file}. Commit the file: the review in it is the approval.\n`,
   );
+};
+
+/** What to type for a refusal that an option answers. */
+const hints: Readonly<Record<string, string>> = {
+  NoSubjects: "give --subject ServiceAccount:namespace/name, Group:name or User:name",
+  NeverCallable: "give --read-only for a tool that changes nothing, or --accept-untrusted for one that may act on what a model wrote",
+  HiddenCharacters: "remove them, or give --allow-hidden U+XXXX for each that belongs there",
+};
+
+const approveOrHint = (options: Parameters<typeof approve>[0]): ToolGrant => {
+  try {
+    return approve(options);
+  } catch (error) {
+    const hint = error instanceof Refused ? hints[error.code] : undefined;
+    if (!(error instanceof Refused) || hint === undefined) throw error;
+    throw new Refused(error.code, `${error.message}. Here: ${hint}.`, { cause: error });
+  }
 };
 
 /** What the reviewer decided on the command line. */
@@ -124,9 +145,15 @@ const digestsOf = (grant: ToolGrant, seen: ComponentSeen, options: ApproveOption
   return [...new Set([...before, seen.digest])];
 };
 
-const shownGrant = (terminal: Terminal, { metadata, spec }: ToolGrant, seen: ComponentSeen, judged: JudgedGrant | undefined): string => {
+const shownGrant = (
+  terminal: Terminal,
+  { metadata, spec }: ToolGrant,
+  seen: ComponentSeen,
+  component: "any" | readonly string[],
+  judged: JudgedGrant | undefined,
+): string => {
   const strong = (text: string) => tone(terminal, "strong", text);
-  const { declaration, review } = spec;
+  const { declaration } = spec;
   const lines = [
     strong(`${metadata.namespace ?? "default"}/${metadata.name}`),
     "  The model will read:",
@@ -136,7 +163,7 @@ const shownGrant = (terminal: Terminal, { metadata, spec }: ToolGrant, seen: Com
     `  Who may call:  ${printable(subjectsText(spec.subjects ?? []))}`,
     `  It ${spec.mutates === false ? "changes nothing" : "may change things"}; data up to ${spec.egressCeiling ?? "Internal"} may be sent to it.`,
     `  It may touch:  ${printable(reachText(seen))}`,
-    `  Its code:      ${review?.component.join(", ")}`,
+    `  Its code:      ${component === "any" ? "whatever serves this definition" : component.join(", ")}`,
   ];
   for (const { path, codePoint, name } of hiddenCharactersIn({ ...declaration }))
     lines.push(tone(terminal, "bad", `  Hidden: ${codePoint} ${name} in ${path}`));

@@ -68,21 +68,21 @@ export const program = (terminal: Terminal): Command => {
   ambit
     .command("approve")
     .description("show what a model would read and what the tool may touch, then record the approval in the file")
-    .argument("<file>", "file with one or more ToolGrants")
+    .argument("<file...>", "files with ToolGrants")
     .option("--yes", "approve without asking")
     .option("--grant <name>", "only the grant of this name")
     .option("--folder <folder>", "folder with the Workload (default: the file's, or the nearest above that has it)")
     .option("--subject <subject>", "who may call: ServiceAccount:namespace/name, Group:name or User:name; may be repeated", collect, [])
     .option("--read-only", "set mutates: false, the tool changes nothing outside itself")
     .option("--accept-untrusted", "let untrusted arguments, such as all that a model writes, reach a tool that mutates")
-    .option("--allow-hidden", "accept invisible and look-alike characters, which are listed by name")
+    .option("--allow-hidden <U+XXXX>", "accept this invisible or look-alike character in the declaration; may be repeated", collect, [])
     .option("--any-component", "approve whatever code serves this definition, instead of the digest seen now")
     .option("--keep-component", "keep the digest reviewed before beside the one seen now, for a rollout")
     .option("--reviewer <name>", "who approves, as recorded (default: git's user.email, or the user's name)")
     .option("--note <text>", "why, as recorded")
     .addOption(cacheOption())
     .option("--json", "print JSON")
-    .action(async (file, options) => (await import("./approve.ts")).approveFile(terminal, file, options));
+    .action(async (files, options) => (await import("./approve.ts")).approveFiles(terminal, files, options));
 
   ambit
     .command("diff")
