@@ -1,4 +1,4 @@
-import { type ByteReader, offsetText, unsupported } from "./byte-reader.ts";
+import { type ByteReader, malformed, offsetText, unsupported } from "./byte-reader.ts";
 
 type Immediate = "index" | "options" | "async" | "zero" | "result" | "core-type";
 
@@ -106,13 +106,18 @@ const skipImmediate = (reader: ByteReader, immediate: Immediate): void => {
   }
 };
 
+/** There are ten options, each of which may be given once. */
+const maxOptions = 10;
+
 const asyncOption = 0x06;
 const callbackOption = 0x07;
 
 /** The options given, their indices skipped. */
 const readOptions = (reader: ByteReader): Set<number> => {
   const options = new Set<number>();
+  const start = reader.at;
   const count = reader.count("canonical options");
+  if (count > maxOptions) throw malformed(`${count} canonical options, more than there are`, start);
   for (let i = 0; i < count; i++) {
     const start = reader.at;
     const option = reader.u8("a canonical option");

@@ -21,7 +21,7 @@ import { withDocs } from "./with-docs.ts";
  */
 export const decodeComponent = (bytes: Uint8Array, limits: DecodeLimits = defaultDecodeLimits): ComponentInterface => {
   const syntax = parseComponent(bytes, limits);
-  const bare = describeComponent(evaluateComponent(syntax.body, limits));
+  const bare = describeComponent(evaluateComponent(syntax.body, limits), limits);
   const own = withOwnDocs(bare, syntax, limits);
   return withPackageDocs(own, syntax, limits);
 };
@@ -44,10 +44,14 @@ const withPackageDocs = (component: ComponentInterface, syntax: ComponentSyntax,
 /** Such a section names interfaces without their package: one is meant only where a single interface of the component has that name. */
 const placed = (docs: PackageDocs, ids: ReadonlySet<string>): WitDocs => {
   const packages = new Map<string, { docs: string; interfaces: Map<string, InterfaceDocs>; worlds: PackageDocs["worlds"] }>();
+  const places = Map.groupBy(
+    [...ids].flatMap((id) => splitInterfaceId(id) ?? []),
+    (place) => place.name,
+  );
   // Worlds are matched by what they export, whatever their package.
   packages.set("", { docs: docs.docs, interfaces: new Map(), worlds: docs.worlds });
   for (const [name, interfaceDocs] of docs.interfaces) {
-    const [place, ...others] = [...ids].map(splitInterfaceId).filter((split) => split?.name === name);
+    const [place, ...others] = places.get(name) ?? [];
     if (!place || others.length > 0) continue;
     const known = packages.get(place.package) ?? { docs: docs.docs, interfaces: new Map(), worlds: new Map() };
     known.interfaces.set(name, interfaceDocs);

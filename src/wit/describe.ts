@@ -1,21 +1,28 @@
 import type { ComponentInterface, WitExport, WitFunction, WitImport, WitType, WitTypeName } from "../api/wit.ts";
-import { malformed, unsupported } from "./byte-reader.ts";
+import { unsupported } from "./byte-reader.ts";
 import type { Entity, FunctionType, NameChain, ValueType } from "./entity.ts";
 import type { EvaluatedComponent } from "./evaluate.ts";
+import { ItemBudget } from "./item-budget.ts";
+import type { DecodeLimits } from "./limits.ts";
 
 /** Names kept of a type that has been given many: the latest ones and the one it was defined under. */
 const maxNamesOfAType = 8;
 
-/** Turns an evaluated component into plain data without docs, types still shared where the component shares them. */
-export const describeComponent = (component: EvaluatedComponent): ComponentInterface => {
+/**
+ * Turns an evaluated component into plain data without docs, types still shared where the component shares them. Throws `Invalid`: `ComponentTooLarge`
+ * where an instance exported under many names makes more functions than the limit has items, `ComponentUnsupported`.
+ */
+export const describeComponent = (component: EvaluatedComponent, limits: DecodeLimits): ComponentInterface => {
   const types = new TypeDescriber();
+  const budget = new ItemBudget(limits);
   const functions: WitFunction[] = [];
   for (const [id, entity] of component.exports) {
-    checkExternName(id);
+    budget.spend(1, 0);
     if (entity.sort === "function") functions.push(describeFunction(types, null, id, entity.type));
     if (entity.sort !== "instance") continue;
     for (const [name, item] of entity.instance.exports) {
       checkInside(id, name, item);
+      budget.spend(item.sort === "function" ? 1 + item.type.params.length : 1, 0);
       if (item.sort === "function") functions.push(describeFunction(types, id, name, item.type));
     }
   }
@@ -27,23 +34,12 @@ export const describeComponent = (component: EvaluatedComponent): ComponentInter
   };
 };
 
-const plainName = /^(\[[a-z]+( [a-z]+)*\])*[a-zA-Z][a-zA-Z0-9]*(-[a-zA-Z0-9]+)*(\.[a-zA-Z][a-zA-Z0-9]*(-[a-zA-Z0-9]+)*)?$/;
-const interfaceId = /^[a-zA-Z][a-zA-Z0-9-]*(:[a-zA-Z][a-zA-Z0-9-]*)+(\/[a-zA-Z][a-zA-Z0-9-]*)+(@[0-9A-Za-z.+-]+)?$/;
-
-/** Only kebab-case names and interface ids get past here, so that no name can carry text of another kind to a reader. */
-const checkExternName = (name: string): void => {
-  if (plainName.test(name) || interfaceId.test(name)) return;
-  throw unsupported(`imports and exports are known by kebab-case names and interface ids, not as ${JSON.stringify(name)}`, 0);
-};
-
 const checkInside = (id: string, name: string, item: Entity): void => {
-  if (!plainName.test(name)) throw malformed(`${JSON.stringify(name)} in ${id} is not a kebab-case name`, 0);
   if (item.sort === "function" || item.sort === "type") return;
   throw unsupported(`${id} holds the ${item.sort} ${JSON.stringify(name)}; an interface holds functions and types alone`, 0);
 };
 
 const describeImport = (id: string, entity: Entity): WitImport => {
-  checkExternName(id);
   if (entity.sort !== "instance") return { id, kind: entity.sort, functions: [], resources: resourcesOf([[id, entity]]) };
   const items = [...entity.instance.exports];
   for (const [name, item] of items) checkInside(id, name, item);

@@ -1,6 +1,7 @@
 import { ByteReader } from "./byte-reader.ts";
 import type { WitDocs } from "./docs.ts";
 import { encodeDocs } from "./docs-section.ts";
+import { ItemBudget } from "./item-budget.ts";
 import { defaultDecodeLimits } from "./limits.ts";
 import { readPreamble } from "./parse-component.ts";
 
@@ -29,10 +30,12 @@ export const stripDocsSections = (bytes: Uint8Array): Uint8Array => {
 const withoutSections = (bytes: Uint8Array, unwanted: string): Uint8Array[] => {
   const reader = new ByteReader(bytes, 0, bytes.length, defaultDecodeLimits.maxNameBytes);
   readPreamble(reader);
+  const budget = new ItemBudget(defaultDecodeLimits);
   const kept: Uint8Array[] = [];
   let from = 0;
   while (!reader.done) {
     const start = reader.at;
+    budget.spend(1, start);
     const id = reader.u8("a section");
     const section = reader.slice(reader.u32("the size of a section"), `section ${id}`);
     if (id !== 0 || section.name("the name of a custom section") !== unwanted) continue;

@@ -59,6 +59,7 @@ const readBody = (reader: ByteReader, budget: ItemBudget, depth: number, onCusto
     const id = reader.u8("a section");
     const length = reader.u32("the size of a section");
     const section = reader.slice(length, `section ${id}`);
+    budget.spend(1, start);
     switch (id) {
       case 0:
         onCustom(section);
@@ -69,7 +70,6 @@ const readBody = (reader: ByteReader, budget: ItemBudget, depth: number, onCusto
         break;
       case 4:
         readPreamble(section);
-        budget.spend(1, start);
         body.push({ op: "component", body: readBody(section, budget, depth + 1, () => {}), at: start });
         break;
       case 5:

@@ -1,8 +1,24 @@
 import { type ByteReader, malformed, offsetText, unsupported } from "./byte-reader.ts";
 import type { Definition, Extern, Sort, SortIndex } from "./syntax.ts";
 
-/** A name of an import or export, with the version suffix that newer encoders keep apart from it. */
+/** There are three, each of which may be given once. */
+const maxNameOptions = 3;
+
+const plainName = /^(\[[a-z]+( [a-z]+)*\])*[a-zA-Z][a-zA-Z0-9]*(-[a-zA-Z0-9]+)*(\.[a-zA-Z][a-zA-Z0-9]*(-[a-zA-Z0-9]+)*)?$/;
+const interfaceId = /^[a-zA-Z][a-zA-Z0-9-]*(:[a-zA-Z][a-zA-Z0-9-]*)+(\/[a-zA-Z][a-zA-Z0-9-]*)+(@[0-9A-Za-z.+-]+)?$/;
+
+/**
+ * A name of an import or export, with the version suffix that newer encoders keep apart from it. Only kebab-case names and interface ids pass, so that no
+ * name can carry text of another kind to a reader.
+ */
 export const readName = (reader: ByteReader, what: string): string => {
+  const start = reader.at;
+  const name = readSuffixedName(reader, what);
+  if (plainName.test(name) || interfaceId.test(name)) return name;
+  throw unsupported(`imports and exports are known by kebab-case names and interface ids, not as ${JSON.stringify(name)}`, start);
+};
+
+const readSuffixedName = (reader: ByteReader, what: string): string => {
   const start = reader.at;
   const form = reader.u8(what);
   const name = reader.name(what);
@@ -11,6 +27,7 @@ export const readName = (reader: ByteReader, what: string): string => {
   let suffix = "";
   let implemented = false;
   const count = reader.count("options of a name");
+  if (count > maxNameOptions) throw malformed(`${count} options of a name, more than there are`, start);
   for (let i = 0; i < count; i++) {
     const at = reader.at;
     const option = reader.u8("an option of a name");

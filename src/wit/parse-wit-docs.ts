@@ -270,9 +270,10 @@ const readWorldExtern = (cursor: WitCursor, into: WorldDraft | null): void => {
 
 const finish = (packages: ReadonlyMap<string, PackageDraft>): Map<string, PackageDocs> => {
   const finished = new Map<string, PackageDocs>();
+  const worldOf = resolveIncludes(packages);
   for (const [id, draft] of packages) {
     const worlds = new Map<string, WorldDocs>();
-    for (const name of draft.worlds.keys()) worlds.set(name, resolveIncludes(packages, id, name));
+    for (const name of draft.worlds.keys()) worlds.set(name, worldOf(id, name));
     finished.set(id, { docs: draft.docs, interfaces: draft.interfaces, worlds });
   }
   return finished;

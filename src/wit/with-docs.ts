@@ -1,5 +1,6 @@
 import type { ComponentInterface, WitFunction, WitType, WitTypeName } from "../api/wit.ts";
 import { type InterfaceDocs, splitInterfaceId, type TypeDocs, type WitDocs, type WorldDocs } from "./docs.ts";
+import { agreedWorld, worldsThatFit } from "./fitting-worlds.ts";
 import { parseWitDocs, type WitFile } from "./parse-wit-docs.ts";
 
 export type DocsSource = ComponentInterface["docs"]["sources"][number];
@@ -27,32 +28,30 @@ const isFiles = (docs: WitDocs | readonly WitFile[]): docs is readonly WitFile[]
 
 class DocsWriter {
   readonly #docs: WitDocs;
-  readonly #worlds: readonly WorldDocs[];
+  readonly #world: WorldDocs;
   /** One result a type, so that what was shared stays shared. */
   readonly #written = new Map<WitType, WitType>();
   foundAny = false;
 
   constructor(docs: WitDocs, component: ComponentInterface) {
     this.#docs = docs;
-    this.#worlds = worldsThatFit(docs, component);
+    this.#world = agreedWorld(worldsThatFit(docs, component));
   }
 
   function(fn: WitFunction): WitFunction {
     return {
       ...fn,
-      docs: this.#pick(fn.docs, agreed(this.#places(fn.interface).map((place) => place.functions.get(fn.name)))),
+      docs: this.#pick(fn.docs, this.#place(fn.interface)?.functions.get(fn.name)),
       params: fn.params.map(({ name, type }) => ({ name, type: this.#type(type) })),
       result: fn.result && this.#type(fn.result),
     };
   }
 
-  /** The interface of that id, or, for the world itself and interfaces under a plain name, each world that it could be. */
-  #places(id: string | null): readonly InterfaceDocs[] {
-    if (id === null) return this.#worlds;
+  /** The interface of that id; null is the world itself, and a plain name an interface in place there. */
+  #place(id: string | null): InterfaceDocs | undefined {
+    if (id === null) return this.#world;
     const split = splitInterfaceId(id);
-    if (!split) return this.#worlds.flatMap((world) => world.interfaces.get(id) ?? []);
-    const found = this.#docs.packages.get(split.package)?.interfaces.get(split.name);
-    return found ? [found] : [];
+    return split ? this.#docs.packages.get(split.package)?.interfaces.get(split.name) : this.#world.interfaces.get(id);
   }
 
   #pick(present: string | undefined, found: string | undefined): string {
@@ -91,9 +90,7 @@ class DocsWriter {
   }
 
   #typeDocs(name: WitTypeName): TypeDocs | undefined {
-    return this.#places(name.interface)
-      .map((place) => place.types.get(name.name))
-      .find((found) => found !== undefined);
+    return this.#place(name.interface)?.types.get(name.name);
   }
 
   #inner(type: WitType): WitType {
@@ -119,19 +116,3 @@ class DocsWriter {
     }
   }
 }
-
-/**
- * A component does not say which world it was built for. The worlds it may be are those all of whose documented exports it has; docs of a world's own
- * items are taken only where these agree.
- */
-const worldsThatFit = (docs: WitDocs, component: ComponentInterface): WorldDocs[] => {
-  const exported = new Set(component.exports.map((one) => one.id));
-  const fits = (world: WorldDocs): boolean => [...world.functions.keys(), ...world.interfaces.keys()].every((name) => exported.has(name));
-  return [...docs.packages.values()].flatMap((one) => [...one.worlds.values()]).filter(fits);
-};
-
-/** The text, if all who have one say the same. */
-const agreed = (texts: readonly (string | undefined)[]): string | undefined => {
-  const distinct = new Set(texts.filter((text) => text));
-  return distinct.size === 1 ? [...distinct][0] : undefined;
-};

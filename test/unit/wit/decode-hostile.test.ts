@@ -69,7 +69,7 @@ const cases: Record<string, Case> = {
   "a length that never ends": { bytes: component([7, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80]), code: "ComponentMalformed", message: /32 bits/ },
   "an unknown section": { bytes: component(section(99, [])), code: "ComponentMalformed", message: /no section 99/, at: "0x8" },
   "ten thousand nested types": { bytes: component(nestedLists(10_000)), code: "ComponentTooDeep", message: /deeper than the 100/ },
-  "a type that doubles sixty times": { bytes: component(doublings(60)), code: "ComponentTooLarge", message: /more than the 100000 parts/ },
+  "a type that doubles sixty times": { bytes: component(doublings(60)), code: "ComponentTooLarge", message: /more than the 20000 parts/ },
   "nested components without end": { bytes: component(nestedComponents(300)), code: "ComponentTooDeep", message: /nested deeper/ },
   "a thousand nested instance types": {
     bytes: component(section(7, [1, ...Array.from({ length: 1000 }, () => [0x42, 1, 0x01]).flat(), 0x7d])),
@@ -151,7 +151,7 @@ for (const [name, { bytes, code, message, at }] of Object.entries(cases)) {
 }
 
 test("a component cut short anywhere is refused with a typed error or read as the smaller component that it is", () => {
-  for (let length = 0; length < wide.length; length += 5) {
+  for (let length = 0; length < wide.length; length += 11) {
     try {
       decodeComponent(wide.subarray(0, length));
     } catch (error) {
@@ -179,7 +179,29 @@ test("components that double what they instantiate are refused after a bounded n
   };
   const chain = [section(4, preamble), ...Array.from({ length: levels }, (_, i) => twice(i))];
   const last = section(5, vector([[0x00, ...u32(levels), 0x00]]));
-  refused(component(...chain, last), "ComponentTooLarge", /more than the 1000000 steps/);
+  refused(component(...chain, last), "ComponentTooLarge", /more than the 100000 steps/);
+});
+
+test("an instance exported under thousands of names is refused before its functions are multiplied", () => {
+  const functions = Array.from({ length: 1000 }, (_, i) => [0x00, ...text(`f${i}`), 0x01, ...u32(0)]);
+  const names = Array.from({ length: 1000 }, (_, i) => [0x00, ...text(`a:b/i${i}`), 0x05, ...u32(0), 0x00]);
+  const bytes = component(
+    types(u8Type, functionReturning(0)),
+    section(10, vector([[0x00, ...text("f"), 0x01, ...u32(1)]])),
+    section(5, vector([[0x01, ...vector(functions)]])),
+    section(11, vector(names)),
+  );
+  refused(bytes, "ComponentTooLarge", /more than the 100000 items/);
+});
+
+test("sections without end are refused", () => {
+  refused(component(Array.from({ length: 150_000 }, () => [1, 0]).flat()), "ComponentTooLarge", /more than the 100000 items/);
+});
+
+test("docs of twenty thousand worlds take one pass", () => {
+  const worlds = Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`w${i}`, { docs: "x" }]));
+  const bytes = Uint8Array.from([...wide, ...custom("ambit-docs", JSON.stringify({ v: 1, packages: { "a:b": { worlds } } }))]);
+  assert.equal(decodeComponent(bytes).functions.length, 19);
 });
 
 test("limits can be set lower", () => {

@@ -156,6 +156,12 @@ test("worlds that include each other in a circle end", () => {
   ]);
 });
 
+test("worlds that include others by the thousand are refused", () => {
+  const functions = Array.from({ length: 1000 }, (_, i) => `/// F.\n export f${i}: func();`).join("\n");
+  const includes = "include big;\n".repeat(1000);
+  assert.throws(() => one(`package a:b; world big { ${functions} } world w { ${includes} }`), { code: "WitTooLarge" });
+});
+
 const mistakes: Record<string, { text: string; code: string; at: string; message: RegExp }> = {
   "a missing brace": {
     text: "package a:b;\ninterface i {\n  f: func();\n",
