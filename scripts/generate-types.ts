@@ -94,7 +94,8 @@ const forTypes = (schema: Schema, resource: Resource, path: string): Schema => {
   if (schema["x-kubernetes-preserve-unknown-fields"] === true) {
     return { tsType: schema.type === "object" ? "JsonObject" : "JsonValue", description: schema.description };
   }
-  const made: Schema = { ...schema };
+  // Alternatives of what is required would become a union of types, which says no more here and is harder to use.
+  const { oneOf: _, ...made }: Schema = schema;
   if (schema.items) made.items = forTypes(schema.items, resource, `${path}[]`);
   if (schema.type === "object" && !schema.additionalProperties) {
     made.title = resource.names[path] ?? titleOf(resource.kind, path);

@@ -8,6 +8,8 @@ export interface StructuralSchema {
   readonly properties?: Readonly<Record<string, StructuralSchema>>;
   readonly additionalProperties?: StructuralSchema;
   readonly required?: readonly string[];
+  /** Of these fields an object has exactly one. */
+  readonly oneOf?: readonly { readonly required: readonly [string] }[];
   readonly items?: StructuralSchema;
   readonly enum?: readonly JsonValue[];
   readonly pattern?: string;
@@ -127,6 +129,10 @@ const checkObject = (schema: StructuralSchema, value: JsonObject, path: string, 
   }
   for (const key of required) {
     if (!entries.some(([present]) => present === key)) report({ path, code: "MissingField", message: `needs the field ${key}` });
+  }
+  const alternatives = (schema.oneOf ?? []).map(({ required: [field] }) => field);
+  if (alternatives.length > 0 && alternatives.filter((field) => entries.some(([present]) => present === field)).length !== 1) {
+    report({ path, code: "NotExactlyOne", message: `needs exactly one of ${alternatives.join(", ")}` });
   }
   return jsonObject(entries);
 };
