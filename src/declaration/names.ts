@@ -7,6 +7,9 @@ const safeName = /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/;
 /** A WIT name as the property of a JSON object: `list-issues` → `list_issues`, `get-URL` → `get_URL`. */
 export const propertyName = (witName: string): string => witName.replaceAll("-", "_");
 
+/** The WIT name that a property stands for; null where it stands for none. WIT names have no underscores, so there is one at most. */
+export const witNameOf = (property: string): string | null => (property.includes("-") ? null : property.replaceAll("_", "-"));
+
 /** The name that a function is drafted under when nothing else wants it. Not checked: see `nameProblem`. */
 export const toolName = (fn: Pick<WitFunction, "name">): string => propertyName(fn.name);
 

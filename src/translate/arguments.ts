@@ -1,9 +1,10 @@
 import { Invalid } from "../api/errors.ts";
 import { defaultJsonLimits, isJsonObject, type JsonLimits, type JsonObject, type JsonValue, jsonObject, parseJson } from "../api/json.ts";
 import type { WitField, WitFunction, WitType } from "../api/wit.ts";
-import { propertyName } from "../declaration/names.ts";
-import { argumentFields, isBytes, isNestedOption, isPlainVariant, presentType } from "../declaration/shape.ts";
-import { convertArguments } from "./to-component.ts";
+import { witNameOf } from "../declaration/names.ts";
+import { argumentFields, isBytes, isNestedOption, presentType } from "../declaration/shape.ts";
+import { convertArguments, tooMuch } from "./to-component.ts";
+import { Walk } from "./walk.ts";
 
 /**
  * The arguments of a call as JSON text or its UTF-8 bytes, parsed exactly. Empty text means no arguments: some models send that.
@@ -37,7 +38,7 @@ const kindOf = (value: JsonValue): string => (value === null ? "null" : Array.is
  * `checkArguments` to name.
  */
 export const normaliseArguments = (fn: Pick<WitFunction, "params">, value: JsonObject): JsonObject =>
-  normaliseFields(argumentFields(fn), value);
+  normaliseFields(new Walk(tooMuch), argumentFields(fn), value);
 
 /**
  * Checks normalised arguments against the tool's own types, exactly: what passes converts, and what converts passes.
@@ -48,55 +49,57 @@ export const checkArguments = (fn: Pick<WitFunction, "params">, value: JsonObjec
   convertArguments(fn, value);
 };
 
-const normaliseFields = (fields: readonly WitField[], object: JsonObject): JsonObject => {
-  const types = new Map(fields.map((field) => [propertyName(field.name), field.type]));
+const normaliseFields = (walk: Walk, fields: readonly WitField[], object: JsonObject): JsonObject => {
   const entries: [string, JsonValue][] = [];
   for (const [key, value] of Object.entries(object)) {
-    const type = types.get(key);
+    const type = walk.find(fields, witNameOf(key))?.type;
     if (value === null && type?.kind === "option" && !isNestedOption(type)) continue;
-    entries.push([key, type ? normalise(presentType(type), value) : value]);
+    entries.push([key, type ? normalise(walk, presentType(type), value) : value]);
   }
   return jsonObject(entries);
 };
 
-const normalise = (type: WitType, value: JsonValue): JsonValue => {
+const normalise = (walk: Walk, type: WitType, value: JsonValue): JsonValue => {
   switch (type.kind) {
     case "record":
-      return isJsonObject(value) ? normaliseFields(type.fields, value) : value;
+      return isJsonObject(value) ? normaliseFields(walk, type.fields, value) : value;
     case "list":
-      return Array.isArray(value) && !isBytes(type) ? value.map((item: JsonValue) => normalise(type.element, item)) : value;
+      return Array.isArray(value) && !isBytes(type) ? value.map((item: JsonValue) => normalise(walk, type.element, item)) : value;
     case "tuple":
-      return Array.isArray(value) ? value.map((item: JsonValue, index) => normaliseSide(type.items[index], item)) : value;
+      return Array.isArray(value) ? value.map((item: JsonValue, index) => normaliseSide(walk, type.items[index], item)) : value;
     case "option":
-      if (!isNestedOption(type)) return value === null ? null : normalise(type.some, value);
-      return within(value, "some", type.some);
+      if (!isNestedOption(type)) return value === null ? null : normalise(walk, type.some, value);
+      return within(walk, value, "some", type.some);
     case "result":
-      return within(within(value, "ok", type.ok), "err", type.err);
+      return within(walk, within(walk, value, "ok", type.ok), "err", type.err);
     case "variant": {
-      if (isPlainVariant(type) || !isJsonObject(value)) return value;
-      return within(value, "val", type.cases.find((one) => one.name === value.tag)?.type);
+      if (walk.isPlain(type) || !isJsonObject(value)) return value;
+      return within(walk, value, "val", walk.find(type.cases, value.tag)?.type);
     }
     case "map":
-      return normaliseMap(type, value);
+      return normaliseMap(walk, type, value);
     default:
       return value;
   }
 };
 
-const normaliseMap = (type: Extract<WitType, { kind: "map" }>, value: JsonValue): JsonValue => {
+const normaliseMap = (walk: Walk, type: Extract<WitType, { kind: "map" }>, value: JsonValue): JsonValue => {
   if (type.key.kind !== "string") {
-    return Array.isArray(value) ? value.map((entry: JsonValue) => within(within(entry, "key", type.key), "value", type.value)) : value;
+    return Array.isArray(value)
+      ? value.map((entry: JsonValue) => within(walk, within(walk, entry, "key", type.key), "value", type.value))
+      : value;
   }
   if (!isJsonObject(value)) return value;
-  return jsonObject(Object.entries(value).map(([key, item]) => [key, normalise(type.value, item)] as const));
+  return jsonObject(Object.entries(value).map(([key, item]) => [key, normalise(walk, type.value, item)] as const));
 };
 
-const normaliseSide = (type: WitType | null | undefined, value: JsonValue): JsonValue => (type ? normalise(type, value) : value);
+const normaliseSide = (walk: Walk, type: WitType | null | undefined, value: JsonValue): JsonValue =>
+  type ? normalise(walk, type, value) : value;
 
 /** The object with the value of one of its keys normalised; anything else as it is. */
-const within = (value: JsonValue, key: string, type: WitType | null | undefined): JsonValue => {
+const within = (walk: Walk, value: JsonValue, key: string, type: WitType | null | undefined): JsonValue => {
   if (!isJsonObject(value) || !type) return value;
   const inner = value[key];
   if (inner === undefined) return value;
-  return jsonObject(Object.entries(value).map(([name, item]) => [name, name === key ? normalise(type, item) : item] as const));
+  return jsonObject(Object.entries(value).map(([name, item]) => [name, name === key ? normalise(walk, type, item) : item] as const));
 };

@@ -2,10 +2,11 @@ import { Invalid } from "../api/errors.ts";
 import { type JsonObject, type JsonValue, jsonObject } from "../api/json.ts";
 import type { WitCase, WitField, WitLabel, WitType } from "../api/wit.ts";
 import { propertyName } from "../declaration/names.ts";
-import { isBytes, isNestedOption, isPlainVariant, presentType } from "../declaration/shape.ts";
+import { isBytes, isNestedOption, presentType } from "../declaration/shape.ts";
 import { base64Of } from "./base64.ts";
 import { jcoName } from "./jco-names.ts";
 import { type Path, pointerOf } from "./path.ts";
+import { Walk } from "./walk.ts";
 
 /** What may still be produced, in bytes of JSON text. Spent while converting, so that a bomb is found before it is written out. */
 export interface ResultBudget {
@@ -17,9 +18,10 @@ export interface ResultBudget {
  *
  * Throws `Invalid` with code `ResultTooLarge` once the budget is spent, `ResultInvalid` where the value isn't of its type; `at` is the JSON pointer.
  */
-export const fromComponentValue = (type: WitType, value: unknown, budget: ResultBudget): JsonValue => convert(type, value, null, budget);
+export const fromComponentValue = (type: WitType, value: unknown, budget: ResultBudget): JsonValue =>
+  convert(new Walk(() => tooLarge(null)), type, value, null, budget);
 
-const convert = (type: WitType, value: unknown, path: Path, budget: ResultBudget): JsonValue => {
+const convert = (walk: Walk, type: WitType, value: unknown, path: Path, budget: ResultBudget): JsonValue => {
   switch (type.kind) {
     case "bool":
       if (typeof value !== "boolean") throw unfit(path, "a bool", value);
@@ -41,27 +43,27 @@ const convert = (type: WitType, value: unknown, path: Path, budget: ResultBudget
     case "f64":
       return float(type.kind, value, path, budget);
     case "list":
-      return list(type, value, path, budget);
+      return list(walk, type, value, path, budget);
     case "tuple":
       spend(budget, 2, path);
       return itemsOf(value, path, type.items.length).map((item, index) => {
         const itemType = type.items[index];
-        return itemType ? convert(itemType, item, { up: path, key: index }, budget) : null;
+        return itemType ? convert(walk, itemType, item, { up: path, key: index }, budget) : null;
       });
     case "option":
-      return option(type, value, path, budget);
+      return option(walk, type, value, path, budget);
     case "result":
-      return result(type, value, path, budget);
+      return result(walk, type, value, path, budget);
     case "record":
-      return record(type.fields, value, path, budget);
+      return record(walk, type.fields, value, path, budget);
     case "enum":
-      return label(type.cases, value, path, budget);
+      return label(walk, type.cases, value, path, budget);
     case "flags":
-      return flags(type.flags, value, path, budget);
+      return flags(walk, type.flags, value, path, budget);
     case "variant":
-      return variant(type.cases, isPlainVariant(type), value, path, budget);
+      return variant(walk, type.cases, walk.isPlain(type), value, path, budget);
     case "map":
-      return map(type, value, path, budget);
+      return map(walk, type, value, path, budget);
     case "own":
     case "borrow":
     case "stream":
@@ -98,7 +100,7 @@ const shortestF32 = (value: number): number => {
   return value;
 };
 
-const list = (type: Extract<WitType, { kind: "list" }>, value: unknown, path: Path, budget: ResultBudget): JsonValue => {
+const list = (walk: Walk, type: Extract<WitType, { kind: "list" }>, value: unknown, path: Path, budget: ResultBudget): JsonValue => {
   if (isBytes(type)) {
     if (!(value instanceof Uint8Array)) throw unfit(path, "bytes", value);
     spend(budget, 2 + 4 * Math.ceil(value.byteLength / 3), path);
@@ -106,7 +108,7 @@ const list = (type: Extract<WitType, { kind: "list" }>, value: unknown, path: Pa
   }
   const items = itemsOf(value, path, type.length);
   spend(budget, 2 + items.length, path);
-  return Array.from(items, (item, index) => convert(type.element, item, { up: path, key: index }, budget));
+  return Array.from(items, (item, index) => convert(walk, type.element, item, { up: path, key: index }, budget));
 };
 
 const itemsOf = (value: unknown, path: Path, length: number | undefined): readonly unknown[] => {
@@ -117,15 +119,15 @@ const itemsOf = (value: unknown, path: Path, length: number | undefined): readon
   return items;
 };
 
-const option = (type: Extract<WitType, { kind: "option" }>, value: unknown, path: Path, budget: ResultBudget): JsonValue => {
+const option = (walk: Walk, type: Extract<WitType, { kind: "option" }>, value: unknown, path: Path, budget: ResultBudget): JsonValue => {
   const held = heldBy(type, value, path);
   if (!held) {
     spend(budget, 4, path);
     return null;
   }
-  if (!isNestedOption(type)) return convert(type.some, held.value, path, budget);
+  if (!isNestedOption(type)) return convert(walk, type.some, held.value, path, budget);
   spend(budget, 9, path);
-  return jsonObject([["some", convert(type.some, held.value, { up: path, key: "some" }, budget)]]);
+  return jsonObject([["some", convert(walk, type.some, held.value, { up: path, key: "some" }, budget)]]);
 };
 
 /** What an option holds in jco's form; null for none. */
@@ -137,15 +139,15 @@ const heldBy = (type: Extract<WitType, { kind: "option" }>, value: unknown, path
   return { value: val };
 };
 
-const result = (type: Extract<WitType, { kind: "result" }>, value: unknown, path: Path, budget: ResultBudget): JsonValue => {
+const result = (walk: Walk, type: Extract<WitType, { kind: "result" }>, value: unknown, path: Path, budget: ResultBudget): JsonValue => {
   const { tag, val } = taggedValue(value, path);
   if (tag !== "ok" && tag !== "err") throw unfit(path, "a result", value);
   const side = tag === "ok" ? type.ok : type.err;
   spend(budget, 12, path);
-  return jsonObject([[tag, side ? convert(side, val, { up: path, key: tag }, budget) : null]]);
+  return jsonObject([[tag, side ? convert(walk, side, val, { up: path, key: tag }, budget) : null]]);
 };
 
-const record = (fields: readonly WitField[], value: unknown, path: Path, budget: ResultBudget): JsonObject => {
+const record = (walk: Walk, fields: readonly WitField[], value: unknown, path: Path, budget: ResultBudget): JsonObject => {
   if (typeof value !== "object" || value === null) throw unfit(path, "a record", value);
   spend(budget, 2, path);
   const held = value as Readonly<Record<string, unknown>>;
@@ -156,48 +158,49 @@ const record = (fields: readonly WitField[], value: unknown, path: Path, budget:
     const inner = held[jcoName(field.name)];
     spend(budget, name.length + 4, at);
     if (field.type.kind === "option" && !heldBy(field.type, inner, at)) continue;
-    entries.push([name, convert(presentType(field.type), inner, at, budget)]);
+    entries.push([name, convert(walk, presentType(field.type), inner, at, budget)]);
   }
   return jsonObject(entries);
 };
 
-const label = (labels: readonly WitLabel[], value: unknown, path: Path, budget: ResultBudget): string => {
-  const found = labels.find(({ name }) => name === value);
+const label = (walk: Walk, labels: readonly WitLabel[], value: unknown, path: Path, budget: ResultBudget): string => {
+  const found = walk.find(labels, value);
   if (!found) throw unfit(path, "one of its names", value);
   spend(budget, found.name.length + 3, path);
   return found.name;
 };
 
-const flags = (labels: readonly WitLabel[], value: unknown, path: Path, budget: ResultBudget): JsonValue => {
+const flags = (walk: Walk, labels: readonly WitLabel[], value: unknown, path: Path, budget: ResultBudget): JsonValue => {
   if (typeof value !== "object" || value === null) throw unfit(path, "flags", value);
   spend(budget, 2, path);
+  walk.step(labels.length);
   const held = value as Readonly<Record<string, unknown>>;
   const set = labels.filter(({ name }) => held[jcoName(name)] === true).map(({ name }) => name);
   for (const name of set) spend(budget, name.length + 3, path);
   return set;
 };
 
-const variant = (cases: readonly WitCase[], isPlain: boolean, value: unknown, path: Path, budget: ResultBudget): JsonValue => {
+const variant = (walk: Walk, cases: readonly WitCase[], isPlain: boolean, value: unknown, path: Path, budget: ResultBudget): JsonValue => {
   const { tag, val } = taggedValue(value, path);
-  const one = cases.find(({ name }) => name === tag);
+  const one = walk.find(cases, tag);
   if (!one) throw unfit(path, "one of its cases", tag);
   spend(budget, one.name.length + 24, path);
   if (isPlain) return one.name;
   if (!one.type) return jsonObject([["tag", one.name]]);
   return jsonObject([
     ["tag", one.name],
-    ["val", convert(one.type, val, { up: path, key: "val" }, budget)],
+    ["val", convert(walk, one.type, val, { up: path, key: "val" }, budget)],
   ]);
 };
 
-const map = (type: Extract<WitType, { kind: "map" }>, value: unknown, path: Path, budget: ResultBudget): JsonValue => {
+const map = (walk: Walk, type: Extract<WitType, { kind: "map" }>, value: unknown, path: Path, budget: ResultBudget): JsonValue => {
   if (!(value instanceof Map)) throw unfit(path, "a map", value);
   spend(budget, 2, path);
   if (type.key.kind === "string") {
     const entries: [string, JsonValue][] = [];
     for (const [key, item] of value) {
       const name = text(key, path, budget);
-      entries.push([name, convert(type.value, item, { up: path, key: name }, budget)]);
+      entries.push([name, convert(walk, type.value, item, { up: path, key: name }, budget)]);
     }
     return jsonObject(entries);
   }
@@ -205,11 +208,11 @@ const map = (type: Extract<WitType, { kind: "map" }>, value: unknown, path: Path
   for (const [key, item] of value) {
     const at = { up: path, key: entries.length };
     spend(budget, 18, at);
-    const keyJson = convert(type.key, key, { up: at, key: "key" }, budget);
+    const keyJson = convert(walk, type.key, key, { up: at, key: "key" }, budget);
     entries.push(
       jsonObject([
         ["key", keyJson],
-        ["value", convert(type.value, item, { up: at, key: "value" }, budget)],
+        ["value", convert(walk, type.value, item, { up: at, key: "value" }, budget)],
       ]),
     );
   }
@@ -223,8 +226,11 @@ const taggedValue = (value: unknown, path: Path): { tag: unknown; val: unknown }
 
 const spend = (budget: ResultBudget, bytes: number, path: Path): void => {
   budget.remaining -= bytes;
-  if (budget.remaining < 0) throw new Invalid("ResultTooLarge", "the tool's result is larger than its limit allows", pointerOf(path));
+  if (budget.remaining < 0) throw tooLarge(path);
 };
+
+const tooLarge = (path: Path): Invalid =>
+  new Invalid("ResultTooLarge", "the tool's result is larger than its limit allows", pointerOf(path));
 
 const shown = (path: Path): string => pointerOf(path) || "the result";
 

@@ -7,6 +7,7 @@ import { argumentFields, isBytes, isNestedOption, isPlainVariant, presentType, s
 import { bytesOfBase64, isBase64 } from "./base64.ts";
 import { jcoName } from "./jco-names.ts";
 import { type Path, pointerOf } from "./path.ts";
+import { Walk } from "./walk.ts";
 import { cut, enumerated, inShort } from "./wording.ts";
 
 /**
@@ -19,13 +20,18 @@ export const toComponentValues = (fn: Pick<WitFunction, "params">, value: JsonOb
 /** See `toComponentValues`. */
 export const convertArguments = (fn: Pick<WitFunction, "params">, value: JsonObject): unknown[] => {
   const fields = argumentFields(fn);
-  const converted = convertFields(fields, value, null);
+  const converted = convertFields(new Walk(tooMuch), fields, value, null);
   if (soleRecord(fn)) return [converted];
   return fields.map((field) => converted[jcoName(field.name)]);
 };
 
-const convertFields = (fields: readonly WitField[], value: JsonValue, path: Path): Record<string, unknown> => {
+/** The error of arguments that would take too long to convert. */
+export const tooMuch = (): Invalid =>
+  new Invalid("ArgumentInvalid", "the arguments: expected arguments simple enough to be checked; got more than can be checked in time", "");
+
+const convertFields = (walk: Walk, fields: readonly WitField[], value: JsonValue, path: Path): Record<string, unknown> => {
   if (!isJsonObject(value)) throw unfit(path, objectOf(fields), value);
+  walk.step(1 + fields.length);
   const made: Record<string, unknown> = {};
   let known = 0;
   for (const field of fields) {
@@ -34,7 +40,7 @@ const convertFields = (fields: readonly WitField[], value: JsonValue, path: Path
     const type = field.type;
     if (given !== undefined) {
       known++;
-      made[jcoName(field.name)] = convert(presentType(type), given, { up: path, key: name });
+      made[jcoName(field.name)] = convert(walk, presentType(type), given, { up: path, key: name });
     } else if (type.kind === "option") {
       made[jcoName(field.name)] = none(type);
     } else {
@@ -60,7 +66,7 @@ const integerRange: Readonly<Record<string, readonly [number | bigint, number | 
   s64: [-(2n ** 63n), 2n ** 63n - 1n],
 };
 
-const convert = (type: WitType, value: JsonValue, path: Path): unknown => {
+const convert = (walk: Walk, type: WitType, value: JsonValue, path: Path): unknown => {
   switch (type.kind) {
     case "bool":
       if (typeof value !== "boolean") throw unfit(path, expectation(type), value);
@@ -85,26 +91,26 @@ const convert = (type: WitType, value: JsonValue, path: Path): unknown => {
     case "f64":
       return float(type.kind, value, path);
     case "list":
-      return convertList(type, value, path);
+      return convertList(walk, type, value, path);
     case "tuple":
       return elements(value, path, type, type.items.length).map((item, index) => {
         const itemType = type.items[index];
-        return itemType && convert(itemType, item, { up: path, key: index });
+        return itemType && convert(walk, itemType, item, { up: path, key: index });
       });
     case "option":
-      return convertOption(type, value, path);
+      return convertOption(walk, type, value, path);
     case "result":
-      return convertResult(type, value, path);
+      return convertResult(walk, type, value, path);
     case "record":
-      return convertFields(type.fields, value, path);
+      return convertFields(walk, type.fields, value, path);
     case "enum":
-      return oneOf(type.cases, value, path);
+      return oneOf(walk, type.cases, value, path);
     case "flags":
-      return convertFlags(type, value, path);
+      return convertFlags(walk, type, value, path);
     case "variant":
-      return isPlainVariant(type) ? { tag: oneOf(type.cases, value, path) } : convertVariant(type.cases, value, path);
+      return walk.isPlain(type) ? { tag: oneOf(walk, type.cases, value, path) } : convertVariant(walk, type.cases, value, path);
     case "map":
-      return convertMap(type, value, path);
+      return convertMap(walk, type, value, path);
     default:
       throw new Invalid("TypeNotRepresentable", `${shown(path)}: JSON can't carry a value of type ${type.kind}`, pointerOf(path));
   }
@@ -144,12 +150,12 @@ const typedArrays: Readonly<Record<string, (items: unknown[]) => unknown>> = {
   f64: (items) => Float64Array.from(items as number[]),
 };
 
-const convertList = (type: Extract<WitType, { kind: "list" }>, value: JsonValue, path: Path): unknown => {
+const convertList = (walk: Walk, type: Extract<WitType, { kind: "list" }>, value: JsonValue, path: Path): unknown => {
   if (isBytes(type)) {
     if (typeof value !== "string" || !isBase64(value)) throw unfit(path, expectation(type), value);
     return bytesOfBase64(value);
   }
-  const items = elements(value, path, type, type.length).map((item, index) => convert(type.element, item, { up: path, key: index }));
+  const items = elements(value, path, type, type.length).map((item, index) => convert(walk, type.element, item, { up: path, key: index }));
   const typed = type.length === undefined ? typedArrays[type.element.kind] : undefined;
   return typed ? typed(items) : items;
 };
@@ -164,28 +170,28 @@ const elements = (value: JsonValue, path: Path, type: WitType, length: number | 
 /** jco writes an option as its value or undefined, and one whose value is an option as a tagged variant. */
 const none = (type: Extract<WitType, { kind: "option" }>): unknown => (isNestedOption(type) ? { tag: "none" } : undefined);
 
-const convertOption = (type: Extract<WitType, { kind: "option" }>, value: JsonValue, path: Path): unknown => {
+const convertOption = (walk: Walk, type: Extract<WitType, { kind: "option" }>, value: JsonValue, path: Path): unknown => {
   if (value === null) return none(type);
-  if (!isNestedOption(type)) return convert(type.some, value, path);
+  if (!isNestedOption(type)) return convert(walk, type.some, value, path);
   if (!isJsonObject(value) || value.some === undefined || Object.keys(value).length !== 1) throw unfit(path, expectation(type), value);
-  return { tag: "some", val: convert(type.some, value.some, { up: path, key: "some" }) };
+  return { tag: "some", val: convert(walk, type.some, value.some, { up: path, key: "some" }) };
 };
 
-const convertResult = (type: Extract<WitType, { kind: "result" }>, value: JsonValue, path: Path): unknown => {
+const convertResult = (walk: Walk, type: Extract<WitType, { kind: "result" }>, value: JsonValue, path: Path): unknown => {
   if (!isJsonObject(value) || Object.keys(value).length !== 1) throw unfit(path, expectation(type), value);
   const tag = value.ok !== undefined ? "ok" : "err";
   const given = value[tag];
   if (given === undefined) throw unfit(path, expectation(type), value);
   const side = tag === "ok" ? type.ok : type.err;
   const inner = { up: path, key: tag };
-  if (side) return { tag, val: convert(side, given, inner) };
+  if (side) return { tag, val: convert(walk, side, given, inner) };
   if (given !== null) throw unfit(inner, "null", given);
   return { tag, val: undefined };
 };
 
-const convertVariant = (cases: readonly WitCase[], value: JsonValue, path: Path): unknown => {
+const convertVariant = (walk: Walk, cases: readonly WitCase[], value: JsonValue, path: Path): unknown => {
   if (!isJsonObject(value)) throw unfit(path, tagged(cases), value);
-  const one = cases.find(({ name }) => name === value.tag);
+  const one = walk.find(cases, value.tag);
   if (!one) throw unfit({ up: path, key: "tag" }, names(cases), value.tag);
   const allowed = one.type ? ["tag", "val"] : ["tag"];
   for (const key of Object.keys(value)) {
@@ -194,16 +200,17 @@ const convertVariant = (cases: readonly WitCase[], value: JsonValue, path: Path)
   if (!one.type) return { tag: one.name };
   const inner = { up: path, key: "val" };
   if (value.val === undefined) throw unfit(inner, expectation(one.type), undefined);
-  return { tag: one.name, val: convert(one.type, value.val, inner) };
+  return { tag: one.name, val: convert(walk, one.type, value.val, inner) };
 };
 
-const convertFlags = (type: Extract<WitType, { kind: "flags" }>, value: JsonValue, path: Path): unknown => {
+const convertFlags = (walk: Walk, type: Extract<WitType, { kind: "flags" }>, value: JsonValue, path: Path): unknown => {
+  walk.step(type.flags.length);
   const made: Record<string, boolean> = {};
   for (const { name } of type.flags) made[jcoName(name)] = false;
   const seen = new Set<string>();
   elements(value, path, type, undefined).forEach((item, index) => {
     const inner = { up: path, key: index };
-    const name = oneOf(type.flags, item, inner);
+    const name = oneOf(walk, type.flags, item, inner);
     if (seen.has(name)) throw unfit(inner, "each flag at most once", item);
     seen.add(name);
     made[jcoName(name)] = true;
@@ -211,13 +218,13 @@ const convertFlags = (type: Extract<WitType, { kind: "flags" }>, value: JsonValu
   return made;
 };
 
-const convertMap = (type: Extract<WitType, { kind: "map" }>, value: JsonValue, path: Path): unknown => {
+const convertMap = (walk: Walk, type: Extract<WitType, { kind: "map" }>, value: JsonValue, path: Path): unknown => {
   const made = new Map<unknown, unknown>();
   if (type.key.kind === "string") {
     if (!isJsonObject(value)) throw unfit(path, expectation(type), value);
     for (const [key, item] of Object.entries(value)) {
       if (!key.isWellFormed()) throw unfit(path, "keys that are whole text", key);
-      made.set(key, convert(type.value, item, { up: path, key }));
+      made.set(key, convert(walk, type.value, item, { up: path, key }));
     }
     return made;
   }
@@ -225,15 +232,15 @@ const convertMap = (type: Extract<WitType, { kind: "map" }>, value: JsonValue, p
     const at = { up: path, key: index };
     if (!isJsonObject(entry) || Object.keys(entry).length !== 2) throw unfit(at, "an object with key and value", entry);
     if (entry.key === undefined || entry.value === undefined) throw unfit(at, "an object with key and value", entry);
-    const key = convert(type.key, entry.key, { up: at, key: "key" });
+    const key = convert(walk, type.key, entry.key, { up: at, key: "key" });
     if (made.has(key)) throw unfit({ up: at, key: "key" }, "each key at most once", entry.key);
-    made.set(key, convert(type.value, entry.value, { up: at, key: "value" }));
+    made.set(key, convert(walk, type.value, entry.value, { up: at, key: "value" }));
   });
   return made;
 };
 
-const oneOf = (labels: readonly { readonly name: string }[], value: JsonValue, path: Path): string => {
-  const label = labels.find(({ name }) => name === value);
+const oneOf = (walk: Walk, labels: readonly { readonly name: string }[], value: JsonValue, path: Path): string => {
+  const label = walk.find(labels, value);
   if (!label) throw unfit(path, names(labels), value);
   return label.name;
 };

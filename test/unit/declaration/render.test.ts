@@ -271,7 +271,7 @@ describe("strictness", () => {
       fc.property(
         types.chain((type) => fc.tuple(fc.constant(type), valuesOf(type))),
         ([type, value]) => {
-          const schema = parametersSchema(func("f", { "a-value": list(type), b: prim("bool") }));
+          const schema = parametersSchema(func("f", { "a-value": list(type, 1), b: prim("bool") }));
           for (const provider of ["anthropic", "openai-chat"] as const) {
             const strict = strictOf(provider, schema);
             if (!strict) continue;

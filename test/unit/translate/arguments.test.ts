@@ -187,6 +187,32 @@ describe("arguments that don't fit are refused with the place, what was expected
   });
 });
 
+describe("a conversion ends", () => {
+  const names = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`n${index}`, ""]));
+  const cases: Record<string, { type: WitType; item: string; error: RegExp | null }> = {
+    "for many values of an enum with many names": { type: enumeration(names), item: '"n9999"', error: null },
+    "for many values of a variant with many cases": {
+      type: variant(Object.fromEntries(Object.keys(names).map((name) => [name, null]))),
+      item: '"n9999"',
+      error: null,
+    },
+    "for many records with many fields left out": {
+      type: record(Object.fromEntries(Object.keys(names).map((name) => [name, option(prim("bool"))]))),
+      item: "{}",
+      error: /more than can be checked in time/,
+    },
+    "for many sets of many flags": { type: flags(names), item: "[]", error: /more than can be checked in time/ },
+  };
+  for (const [name, { type, item, error }] of Object.entries(cases)) {
+    it(name, () => {
+      const fn = func("f", { a: list(type) });
+      const given = normaliseArguments(fn, parsed(`{"a":[${`${item},`.repeat(50_000)}${item}]}`));
+      if (error) assert.match(thrownBy(() => checkArguments(fn, given)).message, error);
+      else checkArguments(fn, given);
+    });
+  }
+});
+
 describe("component values", () => {
   it("are one record where the only parameter is one", () => {
     assert.deepEqual(toComponentValues(listIssues, parsed('{"repo":"o/r","state":"open"}')), [{ repo: "o/r", state: "open" }]);

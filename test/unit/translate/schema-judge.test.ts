@@ -157,6 +157,11 @@ describe("a judgement ends", () => {
     const judge = compileSchema(parsed('{"type":"object","properties":{"a":{"anyOf":[{"$ref":"#"},{"$ref":"#"}]}}}'));
     assert.match(judge(parsed(`${'{"a":'.repeat(60)}1${"}".repeat(60)}`))?.message ?? "", /more than can be checked in time/);
   });
+  it("where an object names many properties and the value has many objects", () => {
+    const many = Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`n${index}`, true]));
+    const judge = compileSchema({ type: "object", properties: { a: { type: "array", items: { type: "object", properties: many } } } });
+    assert.match(judge(parsed(`{"a":[${"{},".repeat(100_000)}{}]}`))?.message ?? "", /more than can be checked in time/);
+  });
   it("and is right for a large value under an ordinary schema", () => {
     const judge = compileSchema(property('{"type":"array","items":{"type":"integer"}}'));
     assert.equal(judge(parsed(`{"a":[${"1,".repeat(100_000)}1]}`)), null);
