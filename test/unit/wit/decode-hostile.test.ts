@@ -210,6 +210,12 @@ test("limits can be set lower", () => {
   refused(wide, "ComponentTooLarge", /more than the 4 allowed/, undefined, { ...defaultDecodeLimits, maxNameBytes: 4 });
 });
 
+test("a version suffix kept apart from a name belongs to it", () => {
+  const name = [0x02, ...text("a:b/c@0.2"), ...vector([[0x01, ...text(".1")]])];
+  const bytes = component(types(u8Type, [0x42, 0x00]), section(10, vector([[...name, 0x05, ...u32(1)]])));
+  assert.equal(decodeComponent(bytes).imports[0]?.id, "a:b/c@0.2.1");
+});
+
 test("a chain of names given to one type costs what it has, and keeps the latest and the first", () => {
   const links = 20_000;
   const exports = Array.from({ length: links }, (_, i) => [0x00, ...text(`t${i}`), 0x03, ...u32(i), 0x00]);

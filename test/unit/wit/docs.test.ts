@@ -118,7 +118,7 @@ describe("a package-docs section", () => {
       wide: { funcs: { greet: { docs: "Old greeting." } }, interface_exports: { inline: { funcs: { flip: { docs: "Turn over." } } } } },
     },
     interfaces: {
-      issues: { funcs: { "list-issues": { docs: "All issues." }, "no-such": { docs: "?" } } },
+      issues: { funcs: { "list-issues": { docs: "All issues." }, "no-such": { docs: "?" }, unit: { docs: "Of whichever comes first." } } },
       types: { types: { permissions: { docs: "Rights.", items: { read: "Reading." } } } },
       unknown: { docs: "Of another package." },
     },
@@ -160,6 +160,7 @@ describe("a package-docs section", () => {
     const renamed = Uint8Array.from(Buffer.from(twice, "latin1"));
     const ambiguous = appended(stripDocsSections(renamed), packageDocs(1, content));
     assert.equal(functionOf(decodeComponent(ambiguous), "list-issues").docs, "");
+    assert.equal(functionOf(decodeComponent(ambiguous), "unit").docs, "");
   });
 
   test("is gone when stripped, wherever it stands, and nothing else is", () => {

@@ -156,6 +156,18 @@ test("worlds that include each other in a circle end", () => {
   ]);
 });
 
+test("what a world includes is documented under the name it gets there", () => {
+  const included = "package c:d@1.0.0 { world base { /// Says.\n export say: func(); /// Hums.\n export hum: func(); } }";
+  const docs = one(`package a:b; world w { include c:d/base@1.0.0 with { say as tell } } ${included}`);
+  assert.deepEqual(
+    [...(docs.packages.get("a:b")?.worlds.get("w")?.functions ?? [])],
+    [
+      ["tell", "Says."],
+      ["hum", "Hums."],
+    ],
+  );
+});
+
 test("worlds that include others by the thousand are refused", () => {
   const functions = Array.from({ length: 1000 }, (_, i) => `/// F.\n export f${i}: func();`).join("\n");
   const includes = "include big;\n".repeat(1000);
