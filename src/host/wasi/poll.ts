@@ -72,11 +72,12 @@ export const blockOn = (context: CallContext, all: readonly Readiness[]): void |
       context.release(waiting);
       resolve();
     };
+    // Held before anything is armed: a call that has ended meanwhile must not leave a timer behind.
+    context.hold(waiting);
     for (const one of all) {
       if (one.kind === "at") withdrawals.push(context.options.clock.at(one.time, wake));
       if (one.kind === "event") withdrawals.push(one.wait(wake));
     }
-    context.hold(waiting);
   });
 };
 

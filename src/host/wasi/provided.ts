@@ -19,14 +19,25 @@ export const pascalCase = (name: string): string => {
 /** Whether an implementation has the function or resource, named as in WIT: `poll`, `pollable`, `[method]pollable.block`, `[static]fields.from-list`. */
 export const implementationHas = (implementation: Readonly<Record<string, unknown>>, name: string): boolean => {
   const member = /^\[(constructor|method|static)\]([a-z0-9-]+)(?:\.([a-z0-9-]+))?$/.exec(name);
-  if (member === null)
-    return typeof implementation[camelCase(name)] === "function" || typeof implementation[pascalCase(name)] === "function";
+  if (member === null) return hasOwnFunction(implementation, camelCase(name)) || hasOwnFunction(implementation, pascalCase(name));
   const [, form, resource = "", fn = ""] = member;
-  const found = implementation[pascalCase(resource)];
+  const found = Object.hasOwn(implementation, pascalCase(resource)) ? implementation[pascalCase(resource)] : undefined;
   if (typeof found !== "function") return false;
   if (form === "constructor" || found.prototype instanceof NeverMade) return true;
-  const owner: unknown = form === "static" ? found : found.prototype;
-  return Object.hasOwn(owner as object, camelCase(fn));
+  return form === "static"
+    ? definesFunction(found, camelCase(fn), Function.prototype)
+    : definesFunction(found.prototype, camelCase(fn), Object.prototype);
+};
+
+const hasOwnFunction = (owner: object, name: string): boolean =>
+  name !== "constructor" && typeof Object.getOwnPropertyDescriptor(owner, name)?.value === "function";
+
+/** Whether a class or one it extends defines the function: what all objects or functions have does not count. */
+const definesFunction = (owner: object, name: string, end: object): boolean => {
+  for (let at: object | null = owner; at !== null && at !== end; at = Object.getPrototypeOf(at)) {
+    if (hasOwnFunction(at, name)) return true;
+  }
+  return false;
 };
 
 /** Functions that wait. Without HTTP nothing that they wait for needs the event loop, so they block their thread and cost no promise. */

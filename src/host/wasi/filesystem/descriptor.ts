@@ -275,6 +275,7 @@ export class Descriptor implements Disposable {
   #open(place: Place, open: OpenFlags, flags: DescriptorFlags, mustBeFolder: boolean): Opened {
     const path = entryPath(place.parent, place.name);
     const existing = system(() => lstatSync(path, { bigint: true, throwIfNoEntry: false }));
+    if (open.create && open.exclusive && existing !== undefined) throw fileError("exist");
     const isFolder = mustBeFolder || existing?.isDirectory() === true;
     if (isFolder && (open.truncate || flags.write)) throw fileError("is-directory");
     // A link in the last place is here only where following was not asked for; a device or a pipe could hold the thread.
