@@ -1,6 +1,6 @@
 /**
  * How much of a component is read before it is refused. Components come from anywhere, so every quantity that the input controls has a bound; the
- * defaults are forty times and more what the largest components of today's toolchains need (Python's: 2,600 items, 1,300 steps, depth 8).
+ * defaults are thirty times and more what the largest components of today's toolchains need (Python's: 3,100 items, 1,300 steps, depth 8).
  */
 export interface DecodeLimits {
   /** Size of the whole binary. Core modules are skipped unread, so this bounds nothing but the buffer. */
