@@ -78,6 +78,8 @@ const answer = (path: string, query: URLSearchParams): unknown => {
     return issues.filter((issue) => state === "all" || issue.state === state).map(issueBody);
   }
   const [kind, ...more] = rest.split("/");
+  if (more[1] === "comments") return [{ user: { login: "hubot" }, body: "The same here, with 2.3.1.", created_at: "2026-10-02T11:00:00Z" }];
+  if (more[1] === "files") return [{ filename: "src/config.ts", status: "modified", additions: 12, deletions: 3, patch: "@@ -1 +1 @@" }];
   if (kind === "issues") {
     const issue = issues.find(({ number }) => String(number) === more[0]);
     return issue && issueBody(issue);
