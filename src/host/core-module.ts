@@ -28,7 +28,10 @@ export interface CoreModuleResources {
 
 export const pageBytes = 65_536;
 
-const sections = { type: 1, table: 4, memory: 5 } as const;
+/** What a clamped module exports its memory as, besides its own exports: so that the host can see how large it is. */
+export const memoryExport = "ambit:memory";
+
+const sections = { type: 1, table: 4, memory: 5, export: 7, tag: 13 } as const;
 const highestSection = 13;
 
 /**
@@ -44,14 +47,28 @@ export const coreModuleResources = (module: Uint8Array): CoreModuleResources => 
     if (section.id === sections.memory) reader.vector(() => memories.push(readMemory(reader)));
     if (section.id === sections.table) reader.vector(() => tables.push(readTable(reader).limits));
   }
+  if (memories.length > 1) throw unsupported("several memories", 0);
   return { memories, tables };
 };
 
-/** The same module with the maxima of its memories and tables set. A limit below a memory's or table's minimum is a mistake of the caller. */
+/**
+ * The same module with the maxima of its memories and tables set, and its memory exported as `memoryExport`. A limit below a memory's or table's minimum is
+ * a mistake of the caller.
+ */
 export const clampCoreModule = (module: Uint8Array, limits: CoreModuleLimits): Uint8Array => {
   const parts: Uint8Array[] = [module.subarray(0, 8)];
+  let isExported = limits.memoryPages.length === 0;
   for (const section of readSections(module)) {
     const reader = new Reader(module, section.start, section.end);
+    if (!isExported && comesAfterExports(section.id)) {
+      parts.push(encodeSection(sections.export, [1, ...memoryExportEntry]));
+      isExported = true;
+    }
+    if (!isExported && section.id === sections.export) {
+      parts.push(withMemoryExport(module, section, reader.u32(), reader.at));
+      isExported = true;
+      continue;
+    }
     if (section.id === sections.memory) {
       parts.push(encodeSection(section.id, clampMemories(reader, limits.memoryPages)));
     } else if (section.id === sections.table) {
@@ -60,7 +77,20 @@ export const clampCoreModule = (module: Uint8Array, limits: CoreModuleLimits): U
       parts.push(module.subarray(section.header, section.end));
     }
   }
+  if (!isExported) parts.push(encodeSection(sections.export, [1, ...memoryExportEntry]));
   return Buffer.concat(parts);
+};
+
+const memoryExportEntry = [memoryExport.length, ...Buffer.from(memoryExport, "ascii"), 0x02, 0x00];
+
+/** Sections come in the order of their ids, but for tags, which stand between memories and globals, and custom ones, which stand anywhere. */
+const comesAfterExports = (id: number): boolean => id > sections.export && id !== sections.tag;
+
+const withMemoryExport = (module: Uint8Array, section: Section, count: number, start: number): Uint8Array => {
+  const entries = module.subarray(start, section.end);
+  const grown = leb(count + 1);
+  const size = leb(grown.length + entries.length + memoryExportEntry.length);
+  return Buffer.concat([Uint8Array.from([sections.export, ...size, ...grown]), entries, Uint8Array.from(memoryExportEntry)]);
 };
 
 const clampMemories = (reader: Reader, pages: readonly number[]): number[] => {

@@ -33,6 +33,10 @@ export const hostArguments = (config: Pick<HostConfig, "cacheFolder" | "mounts">
  */
 export const hostEnvironment = (config: Pick<HostConfig, "cacheFolder">): Record<string, string> => ({
   NODE_COMPILE_CACHE: join(config.cacheFolder, "node"),
+  // The C library keeps what transpiling had taken for ever otherwise: some 30 MB.
+  MALLOC_ARENA_MAX: "2",
+  MALLOC_MMAP_THRESHOLD_: "65536",
+  MALLOC_TRIM_THRESHOLD_: "262144",
 });
 
 /** Script that a host process runs, after the arguments above. */

@@ -1,5 +1,6 @@
 import type { WitFunction } from "../api/wit.ts";
 import { jcoName } from "../translate/jco-names.ts";
+import { memoryExport } from "./core-module.ts";
 import { LiftingGuard } from "./lifting-budget.ts";
 
 /** The transpiled module's only export that we use. */
@@ -15,7 +16,7 @@ type Exported = (...parameters: readonly unknown[]) => unknown;
 /** One instance of the component, all of it made at once: stepping through it with promises would cost five times as much. */
 export class ToolInstance {
   readonly guard: LiftingGuard;
-  readonly #memories = new Set<WebAssembly.Memory>();
+  readonly #memories: WebAssembly.Memory[] = [];
   readonly #exports: Readonly<Record<string, unknown>>;
   /** Bytes of linear memory when it was made. */
   readonly initialBytes: number;
@@ -30,10 +31,8 @@ export class ToolInstance {
     };
     const instantiateCore = (module: WebAssembly.Module, wanted?: WebAssembly.Imports): WebAssembly.Instance => {
       const instance = new WebAssembly.Instance(module, wanted);
-      for (const name in instance.exports) {
-        const exported = instance.exports[name];
-        if (exported instanceof WebAssembly.Memory) this.#memories.add(exported);
-      }
+      const memory = instance.exports[memoryExport];
+      if (memory instanceof WebAssembly.Memory) this.#memories.push(memory);
       return instance;
     };
     // Never awaited: a component may export a function named `then`.
