@@ -32,8 +32,10 @@ export class Pollable {
 
   static poll(pollables: readonly Pollable[]): Uint32Array | Promise<Uint32Array> {
     const [first] = pollables;
-    if (first === undefined) throw new Invalid("PollOfNothing", "the component polled an empty list");
-    if (pollables.length > longestPoll) throw new Invalid("PollTooLong", `the component polled more than ${longestPoll} things at once`);
+    if (first === undefined) return trapping(new Invalid("PollOfNothing", "the component polled an empty list"));
+    if (pollables.length > longestPoll) {
+      return trapping(new Invalid("PollTooLong", `the component polled more than ${longestPoll} things at once`));
+    }
     const readyNow = (): Uint32Array => Uint32Array.from(pollables.flatMap((pollable, index) => (pollable.ready() ? [index] : [])));
     const now = readyNow();
     if (now.length > 0) return now;
@@ -44,6 +46,17 @@ export class Pollable {
     return wait === undefined ? readyNow() : wait.then(readyNow);
   }
 }
+
+/**
+ * A list that ends the instance with the error once it is lowered. Thrown from an asynchronous import without a `result`, an error would be lost: jco 0.15
+ * then leaves the guest suspended for ever.
+ */
+const trapping = (error: Error): Uint32Array =>
+  Object.defineProperty(new Uint32Array(), "length", {
+    get: () => {
+      throw error;
+    },
+  });
 
 const isReady = (context: CallContext, readiness: Readiness): boolean => {
   switch (readiness.kind) {
