@@ -62,6 +62,7 @@ export const listed: readonly BuiltComponent[] = [
   fixture("intruder", { shares: [httpClient] }),
   fixture("unoffered"),
   fixture("collections", { docs: false }),
+  fixture("almanac"),
   { kind: "made-text", output: `${fixtures}/wat/nested-types.wasm`, source: "scripts/components/nested-types.ts", text: nestedTypesText },
 ];
 
