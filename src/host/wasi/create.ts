@@ -6,6 +6,7 @@ import { systemClock } from "./clock.ts";
 import { monotonicClockOf, wallClockOf } from "./clocks.ts";
 import { Descriptor, DirectoryEntryStream, filesystemErrorCode } from "./filesystem/descriptor.ts";
 import { preopensOf } from "./filesystem/preopens.ts";
+import { httpClient } from "./http/exchange.ts";
 import { httpOf } from "./http/outgoing-handler.ts";
 import { Pollable } from "./poll.ts";
 import { guestSuspends, implementationHas, wasiInterface } from "./provided.ts";
@@ -58,7 +59,10 @@ export const createWasi = (
     },
     importsFor: (imports) => {
       running?.context.end();
-      const parts = partsOf(new CallContext(options, guestSuspends(imports)));
+      const suspends = guestSuspends(imports);
+      // Now, while the instance is made ahead of its call, rather than in the first call.
+      if (suspends && options.allowedHosts.length > 0) httpClient();
+      const parts = partsOf(new CallContext(options, suspends));
       running = parts;
       const made: Record<string, object> = {};
       for (const { id } of imports) {

@@ -19,6 +19,9 @@ export interface ExchangeTimeouts {
   readonly betweenBytesMs: number | null;
 }
 
+/** Loaded by the first who needs it: a tool without granted hosts does not pay for the client's memory. */
+export const httpClient = (): typeof import("node:http") => process.getBuiltinModule("node:http");
+
 /** One request and its response over one connection of its own. Everything that touches the network is here and in `connect.ts`. */
 export class Exchange implements Disposable {
   readonly #context: CallContext;
@@ -70,8 +73,7 @@ export class Exchange implements Disposable {
 
   #send(socket: Socket): void {
     const { body } = this.#head;
-    // Loaded with the first request: a tool that sends none does not pay for the client's memory.
-    const request = process.getBuiltinModule("node:http").request({
+    const request = httpClient().request({
       createConnection: () => socket,
       method: this.#head.method,
       path: this.#head.path,
