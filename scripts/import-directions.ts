@@ -29,7 +29,7 @@ export const mayImport: ReadonlyMap<string, readonly string[]> = new Map<string,
 ]);
 
 /** What pure folders may import from Node and from packages: computing, and no effect. */
-const pureModules: ReadonlySet<string> = new Set(["node:crypto", "node:net", "node:url", "ajv", "ipaddr.js", "re2js", "semver"]);
+const pureModules: ReadonlySet<string> = new Set(["node:crypto", "node:net", "node:url", "ajv", "ipaddr.js", "re2js"]);
 
 export interface SourceFile {
   /** Relative to the repository, with slashes: `src/wit/decode.ts`. */

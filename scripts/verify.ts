@@ -15,7 +15,8 @@ interface Check {
 
 const checks: readonly Check[] = [
   { name: "generated files are in sync", command: ["node", "scripts/generate-types.ts", "--check"] },
-  { name: "format and lint", command: ["biome", "ci", "--error-on-warnings"] },
+  { name: "committed components are of the source that is here", command: ["node", "scripts/build-components.ts", "--check-sources"] },
+  { name: "format and lint", command: ["biome", "ci", "--error-on-warnings", "--max-diagnostics=50"] },
   { name: "import directions", command: ["node", "scripts/import-directions.ts"] },
   { name: "types", command: ["tsc", "-p", "."] },
   { name: "tests", command: ["node", "scripts/test.ts"] },
