@@ -116,6 +116,8 @@ test("pages follow names, so that what comes and goes between them neither repea
   const names = (text: string) => [...text.matchAll(/"name":"(\w+)"/g)].map((match) => match[1]);
   const first = await served.ask("/v1/declarations?limit=2");
   assert.deepEqual(names(first.text), ["a", "b"]);
+  const next = await served.ask(`/v1/declarations?limit=1&cursor=${first.headers["ambit-next-cursor"]}`);
+  assert.deepEqual(names(next.text), ["c"]);
   served.state.apply([{ kind: "grant-withdrawn", id: "agents/g-b" }, named("aa")]);
   const second = await served.ask(`/v1/declarations?limit=2&cursor=${first.headers["ambit-next-cursor"]}`);
   assert.deepEqual(names(second.text), ["c", "d"]);
