@@ -1,13 +1,14 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Client, Pool } from "undici";
+import type { RunningUp } from "../test/support/ambit-command.ts";
 import { atOnce, type Figure, oneAtATime, percentile } from "./measure.ts";
-import { prepareFolder, residentMegabytes, type Served } from "./served-folder.ts";
+import { prepareFolder, residentMegabytes, token } from "./served-folder.ts";
 
 const fixtures = fileURLToPath(new URL("../test/fixtures/components/", import.meta.url));
-const body = JSON.stringify({ name: "list_issues", arguments: { repo: "octo/app", state: "open" } });
+const body = JSON.stringify({ name: "list_issues", arguments: { repo: "octo/spoon", state: "open" } });
 
-const call = (client: Client | Pool, token: string) => async (): Promise<void> => {
+const call = (client: Client | Pool) => async (): Promise<void> => {
   const response = await client.request({
     method: "POST",
     path: "/v1/calls",
@@ -28,10 +29,10 @@ export const endToEndFigures = async (): Promise<Figure[]> => {
     const { served } = warm;
     const client = new Client(served.url);
     const pool = new Pool(served.url, { connections: 8, pipelining: 1 });
-    const samples = await oneAtATime(3000, 500, call(client, served.token));
-    await atOnce(1000, 8, call(pool, served.token));
-    const rate = await atOnce(10_000, 8, call(pool, served.token));
-    const memory = Math.max(...(await Promise.all(served.hostPids.map(residentMegabytes))));
+    const samples = await oneAtATime(3000, 500, call(client));
+    await atOnce(1000, 8, call(pool));
+    const rate = await atOnce(10_000, 8, call(pool));
+    const memory = await residentMegabytes(served.events.find(({ event }) => event === "host-ready")?.pid ?? 0);
     await client.close();
     await pool.close();
     await served.stop();
@@ -48,11 +49,11 @@ export const endToEndFigures = async (): Promise<Figure[]> => {
   }
 };
 
-const timedStart = async (start: () => Promise<Served>): Promise<{ ms: number; served: Served }> => {
+const timedStart = async (start: () => Promise<RunningUp>): Promise<{ ms: number; served: RunningUp }> => {
   const started = performance.now();
   const served = await start();
   const client = new Client(served.url);
-  await call(client, served.token)();
+  await call(client)();
   const ms = performance.now() - started;
   await client.close();
   return { ms, served };

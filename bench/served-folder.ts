@@ -1,85 +1,44 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
+import { ambit, type RunningUp, startUp } from "../test/support/ambit-command.ts";
 
-const root = fileURLToPath(new URL("..", import.meta.url));
-const entry = join(root, "src/cli/main.ts");
-
-/** A folder with one component, its tools drafted and approved as a person would, and `ambit up` serving it. */
+/** A folder with one component, its tools drafted and approved as a person would, and `ambit up` to serve it. */
 export interface ServedFolder {
-  readonly folder: string;
-  readonly cache: string;
-  readonly start: () => Promise<Served>;
+  readonly start: () => Promise<RunningUp>;
   readonly remove: () => Promise<void>;
 }
 
-export interface Served {
-  readonly url: string;
-  readonly token: string;
-  readonly process: ChildProcess;
-  readonly hostPids: readonly number[];
-  readonly stop: () => Promise<void>;
-}
+export const token = "bench";
+
+const workload = `apiVersion: ambit.dev/v1alpha1
+kind: Workload
+metadata: {name: bench, namespace: agents}
+spec:
+  components:
+  - {name: tool, image: 'file:tool.wasm'}
+`;
 
 export const prepareFolder = async (component: string): Promise<ServedFolder> => {
   const folder = await mkdtemp(join(tmpdir(), "ambit-bench-"));
-  const cache = join(folder, "cache");
+  const cache = ["--cache", join(folder, "cache")];
   const manifests = join(folder, "manifests");
   await mkdir(manifests);
   await cp(component, join(manifests, "tool.wasm"));
-  await writeFile(
-    join(manifests, "workload.yaml"),
-    "apiVersion: ambit.dev/v1alpha1\nkind: Workload\nmetadata: {name: bench, namespace: agents}\nspec:\n  components:\n  - {name: tool, image: 'file:tool.wasm'}\n",
-  );
-  await ambit("draft", manifests, "--out", join(manifests, "grants"), "--subject", "ServiceAccount:agents/bench", "--cache", cache);
-  for (const file of (await ambit("review", manifests, "--json", "--cache", cache)).grants ?? []) {
-    await ambit("approve", file.file, "--yes", "--read-only", "--reviewer", "bench", "--cache", cache);
-  }
-  return { folder, cache, start: () => serve(manifests, cache), remove: () => rm(folder, { recursive: true, force: true }) };
-};
-
-const ambit = async (...args: string[]): Promise<{ grants?: { file: string }[] }> => {
-  const child = spawn(process.execPath, [entry, ...args], { stdio: ["ignore", "pipe", "inherit"] });
-  let text = "";
-  child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
-    text += chunk;
-  });
-  const [code] = await once(child, "close");
-  if (code !== 0) throw new Error(`ambit ${args[0]} exited with ${code}`);
-  return text.trimStart().startsWith("{") ? JSON.parse(text) : {};
-};
-
-const serve = async (manifests: string, cache: string): Promise<Served> => {
-  const child = spawn(
-    process.execPath,
-    [entry, "up", manifests, "--port", "0", "--token", "bench", "--json", "--cache", cache, "--journal", "/dev/null"],
-    {
-      stdio: ["ignore", "pipe", "inherit"],
-    },
-  );
-  const hostPids: number[] = [];
-  let url = "";
-  for await (const line of createInterface({ input: child.stdout })) {
-    const event = JSON.parse(line) as { event: string; url?: string; pid?: number };
-    if (event.event === "listening") url = event.url ?? "";
-    if (event.event === "host-ready" && event.pid) hostPids.push(event.pid);
-    if (event.event === "settled") break;
-  }
-  child.stdout.resume();
+  await writeFile(join(manifests, "workload.yaml"), workload);
+  await run("draft", manifests, "--out", join(manifests, "grants"), "--subject", "ServiceAccount:agents/bench", ...cache);
+  const { grants } = JSON.parse(await run("review", manifests, "--json", ...cache)) as { grants: { file: string }[] };
+  await run("approve", "--yes", "--read-only", "--reviewer", "bench", ...cache, ...grants.map(({ file }) => file));
   return {
-    url,
-    token: "bench",
-    process: child,
-    hostPids,
-    stop: async () => {
-      child.kill("SIGTERM");
-      await once(child, "exit");
-    },
+    start: () => startUp(manifests, ["--token", token, "--journal", "/dev/null", ...cache]),
+    remove: () => rm(folder, { recursive: true, force: true }),
   };
+};
+
+const run = async (...args: string[]): Promise<string> => {
+  const { code, out, err } = await ambit(args);
+  if (code !== 0) throw new Error(`ambit ${args[0]} exited with ${code}: ${err}`);
+  return out;
 };
 
 /** Resident memory of a process in MB (Linux). */

@@ -38,7 +38,8 @@ const imageOf = async (terminal: Terminal, component: string): Promise<string> =
   if (component.startsWith("file:")) return component;
   const found = await stat(resolve(terminal.folder, component)).catch(() => null);
   if (found?.isFile()) return `file:${component}`;
-  if (!component.includes("/")) throw new Invalid("FileUnreadable", `there is no file ${component}, and it is no image reference`);
+  if (!component.includes("/") || component.endsWith(".wasm") || component.startsWith("/") || component.startsWith("."))
+    throw new Invalid("FileUnreadable", `there is no file ${component}, and it is no image reference`);
   return component;
 };
 
