@@ -59,6 +59,8 @@ export const readManifests = (files: readonly ManifestFile[], options: ReadOptio
   const firstPlace = new Map<string, string>();
   for (const { path: file, text } of files) {
     for (const [index, document] of readYaml(text).entries()) {
+      // Tools keep all kinds of things in JSON beside manifests, such as lock files: nothing to tell anybody.
+      if (file.endsWith(".json") && !hasKind(document.value)) continue;
       const found = readObject(document, options);
       const at = (finding: Finding, severity: Problem["severity"]): Problem => ({
         file,
@@ -127,6 +129,8 @@ const readObject = (document: YamlDocument, options: ReadOptions): Found => {
       return failed("UnknownKind", `ambit.dev has no kind ${JSON.stringify(kind)}, only Workload and ToolGrant`, "/kind");
   }
 };
+
+const hasKind = (value: JsonValue | undefined): boolean => value === undefined || (isJsonObject(value) && "kind" in value);
 
 const nothing: Found = { object: null, errors: [], notices: [] };
 
