@@ -2,7 +2,7 @@ import type { WitType } from "../api/wit.ts";
 import { isPlainVariant } from "../declaration/shape.ts";
 
 /** More than any call needs: a megabyte of arguments has at most about half a million values. */
-const mostSteps = 4_000_000;
+const mostSteps = 2_000_000;
 
 type Variant = Extract<WitType, { kind: "variant" }>;
 
