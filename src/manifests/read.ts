@@ -2,7 +2,7 @@ import { Invalid } from "../api/errors.ts";
 import schemas from "../api/generated/schemas.json" with { type: "json" };
 import type { ToolGrant } from "../api/generated/toolgrant.ts";
 import type { Workload } from "../api/generated/workload.ts";
-import { isJsonObject, type JsonObject, jsonObject } from "../api/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, jsonObject } from "../api/json.ts";
 import type { ObjectMeta } from "../api/object-meta.ts";
 import { type AllowedHostRules, parseAllowedHost } from "../egress/allowed-host.ts";
 import { checkMetadata } from "./metadata.ts";
