@@ -25,7 +25,7 @@ const routes: Readonly<Record<string, Handler>> = {
     const reply = await host.call(typeof ticket === "string" ? ticket : undefined, await readBody(request, maxArgumentBytes));
     return replyAnswer(reply);
   },
-  "GET /healthz": () => ({ status: 200, body: '{"status":"ok"}' }),
+  "GET /healthz": (host) => ({ status: 200, body: JSON.stringify({ status: "ok", running: host.running }) }),
   "GET /readyz": (host) => ({
     status: host.missing.length === 0 ? 200 : 503,
     body: JSON.stringify({ ready: host.missing.length === 0, missing: host.missing }),

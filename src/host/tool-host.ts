@@ -74,6 +74,11 @@ export class ToolHost {
     return missing;
   }
 
+  /** Calls in flight. */
+  get running(): number {
+    return this.#pool?.running ?? 0;
+  }
+
   /** Loads the component if its bytes lie in the cache from before a restart. */
   async resume(): Promise<void> {
     const bytes = await this.#cache.readComponent();
