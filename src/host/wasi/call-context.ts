@@ -4,14 +4,17 @@ import type { AllowedHost } from "../../egress/allowed-host.ts";
 import type { Resolver } from "../../egress/resolver.ts";
 import type { Clock } from "./clock.ts";
 
-/** One line that a component wrote. `cut` marks the last one that is kept: what follows was dropped. */
+/**
+ * One line that a component wrote, or (`host`) that the host says about what the component tried. `cut` marks the last one that is kept: what follows was
+ * dropped.
+ */
 export interface GuestLine {
-  readonly stream: "stdout" | "stderr";
+  readonly stream: "stdout" | "stderr" | "host";
   readonly text: string;
   readonly cut: boolean;
 }
 
-/** A request that the grants did not admit, for the host's own log: the detail that the guest is not told is in `detail`. */
+/** A request that was denied or failed for a reason of ours, for the host's own log: `detail` is what the guest may not be told. */
 export interface DeniedRequest {
   readonly target: string;
   readonly detail: string;

@@ -33,10 +33,12 @@ export const noTerminal = {
   stderr: { getTerminalStderr: (): undefined => undefined },
 };
 
+type OutputName = Exclude<GuestLine["stream"], "host">;
+
 /** Both outputs of one call, which share the allowance of lines. */
 export class GuestOutput {
   readonly #context: CallContext;
-  readonly #pending: Record<GuestLine["stream"], string> = { stdout: "", stderr: "" };
+  readonly #pending: Record<OutputName, string> = { stdout: "", stderr: "" };
   readonly #decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
   #lines = 0;
 
@@ -44,7 +46,7 @@ export class GuestOutput {
     this.#context = context;
   }
 
-  stream(name: GuestLine["stream"]): OutputStream {
+  stream(name: OutputName): OutputStream {
     return new OutputStream(this.#context, {
       room: () => 64 * 1024,
       write: (bytes) => this.#write(name, bytes),
@@ -62,7 +64,7 @@ export class GuestOutput {
     }
   }
 
-  #write(name: GuestLine["stream"], bytes: Uint8Array): void {
+  #write(name: OutputName, bytes: Uint8Array): void {
     const { logLines, logLineLength } = this.#context.options.budgets;
     if (this.#lines >= logLines) return;
     const lines = (this.#pending[name] + this.#decoders[name].decode(bytes, { stream: true })).split("\n");
@@ -70,7 +72,7 @@ export class GuestOutput {
     for (const line of lines) this.#line(name, line);
   }
 
-  #line(stream: GuestLine["stream"], text: string): void {
+  #line(stream: OutputName, text: string): void {
     const { logLines, logLineLength } = this.#context.options.budgets;
     if (this.#lines >= logLines) return;
     this.#lines++;

@@ -43,7 +43,7 @@ export const createWasi = (
   given: Pick<WasiOptions, "environment" | "mounts" | "allowedHosts" | "dial" | "log"> & Partial<WasiOptions>,
 ): Wasi => {
   const options: WasiOptions = {
-    denied: () => undefined,
+    denied: ({ target, detail }) => given.log({ stream: "host", text: `request to ${target}: ${detail}`, cut: false }),
     clock: systemClock,
     random: randomFillSync,
     budgets: defaultWasiBudgets,

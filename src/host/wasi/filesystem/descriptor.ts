@@ -157,10 +157,14 @@ export class Descriptor implements Disposable {
 
   read(length: bigint, offset: bigint): [Uint8Array, boolean] {
     this.#mustRead();
-    const wanted = Number(length < BigInt(chunkBytes) ? length : BigInt(chunkBytes));
+    const position = positionOf(offset);
+    // Guests ask for a mebibyte to read a line: what is set aside follows the file. A size of 0 says nothing where a file system makes content up.
+    const size = system(() => fstatSync(this.#file()).size);
+    const most = size === 0 ? chunkBytes : Math.max(0, size - Number(position));
+    const wanted = Math.min(Number(length), chunkBytes, most);
     const bytes = new Uint8Array(wanted);
-    const count = system(() => readSync(this.#file(), bytes, 0, wanted, positionOf(offset)));
-    return [bytes.subarray(0, count), count < wanted];
+    const count = wanted === 0 ? 0 : system(() => readSync(this.#file(), bytes, 0, wanted, position));
+    return [bytes.subarray(0, count), count < wanted || (size > 0 && wanted === most && length > 0n)];
   }
 
   write(contents: Uint8Array, offset: bigint): bigint {

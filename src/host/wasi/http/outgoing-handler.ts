@@ -43,6 +43,8 @@ export const httpOf = (context: CallContext) => {
 
 const send = (context: CallContext, request: OutgoingRequest, options: RequestOptions | undefined): FutureIncomingResponse => {
   const head = OutgoingRequest.handOver(request);
+  // Denied requests count as well: each leaves a line in the log.
+  if (!context.charge("requests", 1)) throw new GuestError<ErrorCode>({ tag: "connection-limit-reached" });
   const verdict = judge(context, head);
   if (verdict.refusal !== undefined) {
     context.options.denied({
@@ -52,7 +54,7 @@ const send = (context: CallContext, request: OutgoingRequest, options: RequestOp
     head.body.fail(verdict.refusal);
     throw new GuestError(verdict.refusal);
   }
-  if (context.countOpen(Exchange) >= context.options.budgets.connections || !context.charge("requests", 1)) {
+  if (context.countOpen(Exchange) >= context.options.budgets.connections) {
     throw new GuestError<ErrorCode>({ tag: "connection-limit-reached" });
   }
   const exchange = context.hold(new Exchange(context, verdict.target, head, timeoutsOf(context, options)));
