@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { basename, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { messageOf } from "../src/api/errors.ts";
 import { build } from "./components/build.ts";
@@ -65,15 +65,19 @@ const buildAndWrite = async (components: readonly BuiltComponent[], lock: Compon
     const compiler = component.kind === "rust" && rust ? { compiler: rust.version } : {};
     lock[component.output] = { sha256: digestOf(bytes), sources: digestOfSources(root, component), ...compiler };
     writeLock(root, lock);
-    await writeTypes(component, bytes);
+    for (const [path, text] of await typeFiles(component, bytes)) {
+      mkdirSync(dirname(path), { recursive: true });
+      writeFileSync(path, text);
+    }
     say(`  ${bytes.length} bytes`);
   }
 };
 
-const writeTypes = async (component: BuiltComponent, bytes: Uint8Array): Promise<void> => {
-  if (component.kind !== "rust" || component.types === undefined) return;
-  mkdirSync(join(root, component.types), { recursive: true });
-  for (const [name, text] of await typesOf(bytes)) writeFileSync(join(root, component.types, name), text);
+/** Paths and texts of the TypeScript types that go with a component; none where nobody calls it from TypeScript. */
+const typeFiles = async (component: BuiltComponent, bytes: Uint8Array): Promise<[string, string][]> => {
+  if (component.kind !== "rust" || component.types === undefined) return [];
+  const folder = join(root, component.types);
+  return [...(await typesOf(bytes))].map(([name, text]) => [join(folder, name), text]);
 };
 
 const checkBytes = async (components: readonly BuiltComponent[], lock: ComponentLock, rust: RustToolchain | null): Promise<string[]> => {
@@ -89,8 +93,11 @@ const checkBytes = async (components: readonly BuiltComponent[], lock: Component
       continue;
     }
     say(`building ${component.output}`);
-    const digest = digestOf(await build(root, component, rust));
-    if (digest !== locked?.sha256) problems.push(`${component.output}: building it again gives other bytes (${digest})`);
+    const bytes = await build(root, component, rust);
+    if (digestOf(bytes) !== locked?.sha256) problems.push(`${component.output}: building it again gives other bytes (${digestOf(bytes)})`);
+    for (const [path, text] of await typeFiles(component, bytes)) {
+      if (!existsSync(path) || readFileSync(path, "utf8") !== text) problems.push(`${path}: these are not the component's types`);
+    }
   }
   return problems;
 };
