@@ -55,7 +55,7 @@ describe("files of a component in a process with a host's permissions", { skip: 
   it("work as granted, and reach nothing else", async () => {
     const mounts = [
       { name: "docs", folder: join(root, "docs"), mountPath: "/docs", readOnly: true },
-      { name: "work", folder: join(root, "work"), mountPath: "/work", readOnly: false },
+      { name: "work", folder: join(root, "work"), mountPath: "/files", readOnly: false },
     ];
     const flags = hostArguments({ cacheFolder: join(root, "cache"), mounts });
     const child = spawn(process.execPath, [...flags, "--input-type=module", "-e", script(mounts)], { stdio: ["ignore", "pipe", "pipe"] });

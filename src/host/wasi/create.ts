@@ -4,7 +4,9 @@ import { CallContext, defaultWasiBudgets, type WasiOptions } from "./call-contex
 import { environmentOf, exit, GuestOutput, noTerminal, stdinOf, TerminalInput, TerminalOutput } from "./cli.ts";
 import { systemClock } from "./clock.ts";
 import { monotonicClockOf, wallClockOf } from "./clocks.ts";
-import { Descriptor, DirectoryEntryStream, filesystemErrorCode } from "./filesystem/descriptor.ts";
+import { Descriptor } from "./filesystem/descriptor.ts";
+import { DirectoryEntryStream } from "./filesystem/directory-entry-stream.ts";
+import { filesystemErrorCode } from "./filesystem/error-code.ts";
 import { preopensOf } from "./filesystem/preopens.ts";
 import { httpClient } from "./http/exchange.ts";
 import { httpOf } from "./http/outgoing-handler.ts";

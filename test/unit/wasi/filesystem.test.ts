@@ -76,7 +76,7 @@ describe("a component's files", async () => {
     options = {
       mounts: [
         { name: "docs", folder: join(root, "docs"), mountPath: "/docs", readOnly: true },
-        { name: "work", folder: join(root, "work"), mountPath: "/work", readOnly: false },
+        { name: "work", folder: join(root, "work"), mountPath: "/files", readOnly: false },
       ],
     };
     run = make(options);
@@ -89,7 +89,7 @@ describe("a component's files", async () => {
 
   const [docs, work] = [0, 1];
 
-  it("are its mounts, at the paths they are mounted", async () => assert.deepEqual(await run.call("mounts"), ["/docs", "/work"]));
+  it("are its mounts, at the paths they are mounted", async () => assert.deepEqual(await run.call("mounts"), ["/docs", "/files"]));
 
   it("can be read", async () => {
     assert.deepEqual(await run.call("readFile", docs, "a.txt", true), text("hello"));

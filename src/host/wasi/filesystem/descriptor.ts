@@ -2,7 +2,6 @@ import {
   type BigIntStats,
   closeSync,
   constants,
-  type Dir,
   fstatSync,
   fsyncSync,
   ftruncateSync,
@@ -24,6 +23,7 @@ import type { CallContext } from "../call-context.ts";
 import type { Datetime } from "../clocks.ts";
 import { GuestError } from "../guest-error.ts";
 import { InputStream, IoError, OutputStream } from "../streams.ts";
+import { DirectoryEntryStream } from "./directory-entry-stream.ts";
 import { type FileErrorCode, fileError, system } from "./error-code.ts";
 import { entryPath, type Folder, locate, type Place } from "./folder.ts";
 import { type DescriptorStat, type DescriptorType, metadataHash, statOf, typeOf } from "./metadata.ts";
@@ -370,35 +370,6 @@ export class Descriptor implements Disposable {
     });
   }
 }
-
-/** `wasi:filesystem/types`: the entries of a folder, without `.` and `..`. */
-export class DirectoryEntryStream implements Disposable {
-  readonly #context: CallContext;
-  readonly #entries: Dir;
-  #isClosed = false;
-
-  constructor(context: CallContext, entries: Dir) {
-    this.#context = context;
-    this.#entries = entries;
-  }
-
-  readDirectoryEntry(): { readonly type: DescriptorType; readonly name: string } | undefined {
-    const entry = system(() => this.#entries.readSync());
-    return entry === null ? undefined : { type: typeOf(entry), name: entry.name };
-  }
-
-  [Symbol.dispose](): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    this.#entries.closeSync();
-    this.#context.release(this);
-  }
-}
-
-export const filesystemErrorCode = (error: IoError): FileErrorCode | undefined => {
-  const code = IoError.codeOf(error);
-  return code?.kind === "filesystem" ? code.code : undefined;
-};
 
 const openingMode = (open: OpenFlags, flags: DescriptorFlags): number => {
   let mode = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;

@@ -1,4 +1,5 @@
 import { GuestError } from "../guest-error.ts";
+import { IoError } from "../streams.ts";
 
 /** `error-code` of `wasi:filesystem/types`, as far as it is given to guests. */
 export type FileErrorCode =
@@ -65,4 +66,9 @@ export const system = <T>(work: () => T): T => {
   } catch (error) {
     throw error instanceof GuestError ? error : fileError(fileErrorCodeOf(error));
   }
+};
+
+export const filesystemErrorCode = (error: IoError): FileErrorCode | undefined => {
+  const code = IoError.codeOf(error);
+  return code?.kind === "filesystem" ? code.code : undefined;
 };
