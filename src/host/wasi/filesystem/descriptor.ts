@@ -24,7 +24,7 @@ import type { Datetime } from "../clocks.ts";
 import { GuestError } from "../guest-error.ts";
 import { InputStream, IoError, OutputStream } from "../streams.ts";
 import { DirectoryEntryStream } from "./directory-entry-stream.ts";
-import { type FileErrorCode, fileError, system } from "./error-code.ts";
+import { fileError, system } from "./error-code.ts";
 import { entryPath, type Folder, locate, type Place } from "./folder.ts";
 import { type DescriptorStat, type DescriptorType, metadataHash, statOf, typeOf } from "./metadata.ts";
 
