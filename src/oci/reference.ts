@@ -43,6 +43,7 @@ export const parseImageReference = (text: string): ImageReference => {
   if (text.length > maxReferenceLength) {
     throw invalid(`${text.slice(0, 60)}…`, `it has ${text.length} characters, more than the ${maxReferenceLength} allowed`);
   }
+  if (/^\.{0,2}\//.test(text)) throw invalid(text, `a file is written file:${text}`);
   const [name, digest] = splitDigest(text);
   return name.startsWith("file:") ? fileReference(text, name.slice("file:".length), digest) : registryReference(text, name, digest);
 };

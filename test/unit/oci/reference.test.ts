@@ -58,6 +58,7 @@ for (const [sentence, { text, is, full }] of Object.entries(accepted)) {
 
 const refused: Record<string, { text: string; because: RegExp }> = {
   "an empty text": { text: "", because: /no part of a repository name/ },
+  "a path that does not say that it is a file": { text: "./tool.wasm", because: /a file is written file:\.\/tool\.wasm/ },
   "a scheme": { text: "https://ghcr.io/a/b", because: /"https:" is no registry host/ },
   "upper case in the path": { text: "ghcr.io/Example/tool", because: /"Example" is no part of a repository name/ },
   "an empty path component": { text: "ghcr.io/a//b", because: /"" is no part/ },
