@@ -15,7 +15,7 @@ export class BodyBudget {
     return {
       take: (bytes) => {
         if (this.#held + bytes > this.#most)
-          throw new HttpError(503, "Busy", "too many calls are under way; try again shortly", { "retry-after": "1", connection: "close" });
+          throw new HttpError(503, "Busy", "too many calls are under way; try again shortly", { "retry-after": "1" });
         this.#held += bytes;
         taken += bytes;
       },

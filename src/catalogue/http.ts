@@ -93,8 +93,7 @@ export const readJsonText = async (request: IncomingMessage, maxBytes: number, t
 
 const readBytes = (request: IncomingMessage, maxBytes: number, take: (bytes: number) => void): Promise<Buffer> =>
   new Promise((resolve, reject) => {
-    const tooLarge = () =>
-      new HttpError(413, "BodyTooLarge", `the body has more than the ${maxBytes} bytes allowed`, { connection: "close" });
+    const tooLarge = () => new HttpError(413, "BodyTooLarge", `the body has more than the ${maxBytes} bytes allowed`);
     if (Number(request.headers["content-length"] ?? 0) > maxBytes) {
       reject(tooLarge());
       return;
@@ -108,15 +107,20 @@ const readBytes = (request: IncomingMessage, maxBytes: number, take: (bytes: num
         take(chunk.length);
         chunks.push(chunk);
       } catch (thrown) {
-        request.removeAllListeners("data");
-        request.pause();
+        // The rest is read and dropped, within the time that a request may take: a connection closed on it would lose the answer.
+        request.removeAllListeners("data").resume();
+        chunks.length = 0;
         reject(thrown);
       }
     });
-    request.on("end", () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size)));
+    let isWhole = false;
+    request.on("end", () => {
+      isWhole = true;
+      resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size));
+    });
     request.on("error", reject);
     request.on("close", () => {
-      if (!request.complete) reject(new HttpError(400, "BodyIncomplete", "the connection ended before the body did"));
+      if (!isWhole) reject(new HttpError(400, "BodyIncomplete", "the connection ended before the body did"));
     });
   });
 

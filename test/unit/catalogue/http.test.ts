@@ -204,10 +204,8 @@ for (const [what, { body, status = 400, code, type = "application/json" }] of Ob
   });
 }
 
-const limits = { ...defaultServerLimits, bodyBytes: 100, headersMs: 300, requestMs: 300 };
-
 test("a body over the cap ends there, declared or not", async () => {
-  await using served = await serving({}, { limits });
+  await using served = await serving({}, { limits: { ...defaultServerLimits, bodyBytes: 100 } });
   const declared = await served.post("/v1/calls", `{"name":"${"x".repeat(200)}"}`);
   assert.equal(declared.status, 413);
   const chunked = await served.post("/v1/calls", `{"name":"${"x".repeat(200)}"}`, { "transfer-encoding": "chunked" });
@@ -240,17 +238,18 @@ test("bodies held at one time are bounded over all callers, and given back", asy
 });
 
 test("a client that sends its body without ever ending it is cut off, and others are served", async () => {
-  await using served = await serving({}, { limits });
+  await using served = await serving({}, { limits: { ...defaultServerLimits, headersMs: 1_500, requestMs: 1_500 } });
   const socket = connect(served.port, "127.0.0.1");
   let heard = "";
   socket.on("data", (chunk) => {
     heard += chunk;
   });
+  const closed = new Promise((resolve) => socket.on("close", resolve));
   socket.write(
     "POST /v1/calls HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer secret\r\ncontent-type: application/json\r\ncontent-length: 50\r\n\r\n{",
   );
   assert.equal((await served.ask("/v1/declarations")).status, 200);
-  await new Promise((resolve) => socket.on("close", resolve));
+  await closed;
   assert.match(heard, /^HTTP\/1\.1 408/);
 });
 

@@ -9,7 +9,7 @@ type Served = Awaited<ReturnType<typeof serving>>;
 
 const watchLimits = { ...defaultWatchLimits, settleMs: 5, heartbeatMs: 20, connectionsPerCaller: 2 };
 
-/** Watches, and gives what has come so far; `until` waits for a text, at most five seconds. */
+/** Watches, and gives what has come so far; `until` waits for a text, at most half a minute. */
 const watching = async (served: Served, query = "watch") => {
   let heard = "";
   let ended = false;
@@ -42,7 +42,7 @@ const watching = async (served: Served, query = "watch") => {
   stream.on("error", () => undefined);
   const until = (holds: () => boolean): Promise<void> =>
     new Promise((resolve, reject) => {
-      const deadline = setTimeout(() => reject(new Error(`not within five seconds; heard ${heard}`)), 5_000);
+      const deadline = setTimeout(() => reject(new Error(`not within half a minute; heard ${heard}`)), 30_000);
       const look = () => {
         if (!holds()) return;
         clearTimeout(deadline);
