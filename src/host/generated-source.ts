@@ -14,6 +14,7 @@ const guardParameter = "ambit";
  *   thousand times, so the size of its memory bounds nothing.
  * - What a guest passes to an import is charged anew for each import, as is the result.
  * - Text decoding is fatal and keeps a byte order mark, as the canonical ABI has it.
+ * - A character is made of its whole code point; the code for asynchronous functions would cut it to 16 bits, and takes no NUL.
  * - Tracing is cut out (its arguments would be made for nothing), the console replaced, and modules compiled for each instance are compiled once.
  */
 export const guardGeneratedSource = (source: string): string => {
@@ -35,6 +36,9 @@ export const guardGeneratedSource = (source: string): string => {
     `for ($1 i = ${guardParameter}.elements($2); i < $2; i++) {`,
   );
   guarded = guarded.replace(/(memory\d+)\.buffer\.slice\(/g, `${guardParameter}.slice($1.buffer, `);
+  guarded = guarded
+    .replaceAll("String.fromCharCode(", "String.fromCodePoint(")
+    .replaceAll("if (!n || typeof n !== 'number')", "if (typeof n !== 'number')");
   guarded = hoistConstantModules(guarded);
   checkNothingUnguarded(guarded);
   return guarded;

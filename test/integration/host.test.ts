@@ -100,6 +100,22 @@ describe("a host with its component", () => {
   });
 });
 
+describe("a character in an asynchronous function", () => {
+  it("comes back whole, whatever plane it is of", async () => {
+    const host = await startHost({ component: fixture("echo.wasm") });
+    try {
+      for (const value of ["a", "\0", "\uffff", "😀", "\u{10ffff}"]) {
+        for (const id of ["ambit:echo/sync@0.1.0", "ambit:echo/async-echo@0.1.0"]) {
+          const { body } = await host.call({ interface: id, function: "echo-char" }, { value });
+          assert.deepEqual([body.outcome, body.text], ["ok", value], id);
+        }
+      }
+    } finally {
+      await host.stop();
+    }
+  });
+});
+
 describe("a host that waits for its deliveries", () => {
   let host: HostUnderTest;
   before(async () => {
