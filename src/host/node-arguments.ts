@@ -14,7 +14,7 @@ export const hostArguments = (config: Pick<HostConfig, "cacheFolder" | "mounts">
   "--permission",
   "--allow-worker",
   "--allow-net",
-  ...[packageFolder, config.cacheFolder, ...pathsForMounts(config.mounts).read].map((path) => `--allow-fs-read=${path}`),
+  ...[packageFolder, dependencyFolder, config.cacheFolder, ...pathsForMounts(config.mounts).read].map((path) => `--allow-fs-read=${path}`),
   ...[config.cacheFolder, ...pathsForMounts(config.mounts).write].map((path) => `--allow-fs-write=${path}`),
   "--disallow-code-generation-from-strings",
   `--wasm-max-mem-pages=${maxMemoryPages}`,
@@ -42,5 +42,10 @@ export const hostEnvironment = (config: Pick<HostConfig, "cacheFolder">): Record
 /** Script that a host process runs, after the arguments above. */
 export const hostEntry = fileURLToPath(new URL(`./process${import.meta.url.slice(-3)}`, import.meta.url));
 
-/** Folder that holds our source and `node_modules`. */
-const packageFolder = fileURLToPath(new URL("../../", import.meta.url));
+/** Folder of our `package.json`, which Node reads to know what our files are: two above in the sources, three in `dist`. */
+const packageFolder = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "../../" : "../../../", import.meta.url));
+
+/** Where our dependencies lie really: beside us, not below, where another package depends on us. */
+const dependencyFolder = ((path: string): string => path.slice(0, path.lastIndexOf("node_modules") + "node_modules".length))(
+  fileURLToPath(import.meta.resolve("@bytecodealliance/jco-transpile/component")),
+);
