@@ -70,7 +70,8 @@ const pullBody = (pull: (typeof pulls)[number]) => ({
   updated_at: "2026-11-02T10:30:00Z",
 });
 
-const answer = (path: string, query: URLSearchParams): unknown => {
+/** `raw`: the file itself is asked for, by the media type `application/vnd.github.raw+json`. */
+const answer = (path: string, query: URLSearchParams, raw: boolean): unknown => {
   const rest = /^\/repos\/octo\/app\/(.*)$/.exec(path)?.[1];
   if (rest === undefined) return undefined;
   if (rest === "issues") {
@@ -92,6 +93,7 @@ const answer = (path: string, query: URLSearchParams): unknown => {
     const name = more.map(decodeURIComponent).join("/");
     const text = files[name];
     if (text === undefined) return undefined;
+    if (raw) return text;
     const content = Buffer.from(text).toString("base64");
     return { type: "file", path: name, name: more.at(-1), size: text.length, sha: "3b18e51", encoding: "base64", content };
   }
@@ -103,9 +105,10 @@ export const startGithubStandIn = async (): Promise<GithubStandIn> => {
   const server: Server = createServer((request, response) => {
     const url = new URL(request.url ?? "/", "http://stand-in.invalid");
     requests.push(`${url.pathname}${url.search}`);
-    const found = answer(url.pathname, url.searchParams);
-    response.writeHead(found === undefined ? 404 : 200, { "content-type": "application/json; charset=utf-8" });
-    response.end(JSON.stringify(found ?? { message: "Not Found", documentation_url: "https://docs.github.com/rest" }));
+    const found = answer(url.pathname, url.searchParams, request.headers.accept?.includes("raw") === true);
+    const type = typeof found === "string" ? "application/vnd.github.raw+json" : "application/json";
+    response.writeHead(found === undefined ? 404 : 200, { "content-type": `${type}; charset=utf-8` });
+    response.end(typeof found === "string" ? found : JSON.stringify(found ?? { message: "Not Found", documentation_url: "https://docs.github.com/rest" }));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {

@@ -73,6 +73,7 @@ const answers: Record<string, Answer> = {
     const raw = request.headers.accept?.includes("raw");
     response.writeHead(200).end(raw ? "fn main() {}\n" : "{}");
   },
+  "/repos/octo/spoon/contents/src": json([{ type: "file", name: "a b.rs" }]),
   "/repos/octo/busy/issues/1": json({ message: "API rate limit exceeded" }, 403, {
     "x-ratelimit-remaining": "0",
     "x-ratelimit-reset": "1777900000",
@@ -211,6 +212,12 @@ for (const [what, { name, args, expected }] of Object.entries(reads)) {
     assert.deepEqual(structured, expected);
   });
 }
+
+test("github: a folder is not read as a file", async () => {
+  const { outcome, text } = await github.call("read-file", { repo: "octo/spoon", path: "src" });
+  assert.equal(outcome, "tool-error");
+  assert.equal(text, '{"tag":"invalid","val":"src is a folder, not a file"}');
+});
 
 const githubErrors: Record<string, { args: object; says: string }> = {
   "what is not there": {

@@ -67,6 +67,10 @@ impl Guest for Github {
         let path = encoded_path(&args.path)?;
         let reference = args.ref_.map(|name| format!("?ref={}", encoded(&name))).unwrap_or_default();
         let response = Api::from_environment()?.raw(&format!("/repos/{repository}/contents/{path}{reference}"), MAX_FILE)?;
+        // Of a folder the server sends a list, as plain JSON, whatever was asked for.
+        if response.header("content-type").is_some_and(|media| media.starts_with("application/json")) {
+            return Err(Error::Invalid(format!("{} is a folder, not a file", args.path)));
+        }
         if response.body.contains(&0) {
             return Err(Error::Invalid(format!("{} is a binary file", args.path)));
         }
