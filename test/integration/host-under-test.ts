@@ -39,6 +39,8 @@ export interface HostSetup {
   readonly config?: Partial<HostConfig>;
   /** What is delivered before the host is given to the test; all of it by default. */
   readonly deliver?: "all" | "nothing";
+  /** Flags of Node besides the host's own. */
+  readonly flags?: readonly string[];
 }
 
 export const fixture = (path: string): Uint8Array => readFileSync(new URL(`../fixtures/components/${path}`, import.meta.url));
@@ -73,7 +75,7 @@ export const startHost = async (setup: HostSetup): Promise<HostUnderTest> => {
     cacheFolder: sharedCache,
     ...setup.config,
   };
-  const child = spawn(process.execPath, [...hostArguments(config), hostEntry, "-"], {
+  const child = spawn(process.execPath, [...hostArguments(config), ...(setup.flags ?? []), hostEntry, "-"], {
     stdio: ["pipe", "pipe", "inherit"],
     env: hostEnvironment(config),
   });
