@@ -41,7 +41,25 @@ export const offeredFunctions = (component: ComponentInterface, exclude: readonl
 
 const reasonAgainstAll = (component: ComponentInterface): string | undefined => {
   const server = component.exports.find(({ id }) => /^wasi:http\/(incoming-handler|handler)(@|$)/.test(id));
-  return server && `the component exports ${server.id}, so it is a server and not a tool`;
+  if (server) return `the component exports ${server.id}, so it is a server and not a tool`;
+  const unloadable = component.functions.find(isUnloadable);
+  return (
+    unloadable &&
+    `no function of this component can be called, because jco cannot load one that exports a function named ${unloadable.name}`
+  );
+};
+
+/** What jco 0.15 declares in the module that it makes, in the scope of the exported functions: `exports0`, `postReturn0Async`. */
+const jcoVariables = /^(exports|module|memory|realloc)\d+$|^post-return\d+(-async)?$/;
+
+/**
+ * Whether jco 0.15 makes JavaScript of the function that does not load, and so none of the whole component: strict mode has no function `arguments`, a
+ * variable is declared once, and jco looks up the world's own functions in lower case (measured; other reserved words are renamed).
+ */
+const isUnloadable = ({ interface: id, name, form }: WitFunction): boolean => {
+  if (form !== "function") return false;
+  const lower = name.toLowerCase();
+  return lower === "arguments" || jcoVariables.test(lower) || (id === null && lower !== name);
 };
 
 const reasonAgainst = (fn: WitFunction): string | undefined => {

@@ -90,6 +90,30 @@ describe("whether a function is offered", () => {
   }
 });
 
+describe("a function whose name jco cannot load keeps all others from being offered", () => {
+  const named = (name: string, id: string | null = "example:notes/notes@1.0.0") =>
+    offeredFunctions(componentOf([fn("add"), fn(name, { interface: id })]), []);
+  for (const name of ["arguments", "ARGUMENTS", "exports0", "module12", "memory0", "realloc1", "post-return0", "post-return3-async"]) {
+    test(name, () => {
+      const { offered, notOffered } = named(name);
+      assert.deepEqual(offered, []);
+      assert.equal(notOffered.length, 2);
+      for (const { reason } of notOffered) assert.ok(reason.includes(`jco cannot load one that exports a function named ${name}`), reason);
+    });
+  }
+  test("capitals, in the world alone", () => {
+    assert.equal(named("get-URL", null).offered.length, 0);
+    assert.equal(named("get-URL").offered.length, 2);
+  });
+  for (const name of ["eval", "delete", "await", "exports", "memory", "post-return", "module-1", "argument"]) {
+    test(`but not ${name}`, () => assert.equal(named(name).offered.length, 2));
+  }
+  test("nor a method", () => {
+    const method = fn("[method]note.arguments", { form: "method" });
+    assert.equal(offeredFunctions(componentOf([fn("add"), method]), []).offered.length, 1);
+  });
+});
+
 describe("what toolchains add to a component is not offered", () => {
   for (const [toolchain, init] of Object.entries({ quickjs: null, python: "exports" })) {
     test(toolchain, () => {
