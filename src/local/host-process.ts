@@ -5,6 +5,7 @@ import { messageOf, Stalled, Transient } from "../api/errors.ts";
 import type { HostConfig, SignedDocument } from "../api/host.ts";
 import type { Endpoint } from "../catalogue/state.ts";
 import { hostArguments, hostEntry } from "../host/node-arguments.ts";
+import type { GuestLine } from "../host/wasi/call-context.ts";
 
 /** Longest wait for a host to say where it listens, and to take what is delivered: compiling a large component takes seconds. */
 const startTimeoutMs = 20_000;
@@ -95,10 +96,12 @@ const listeningUrl = async (child: ChildProcess, lines: Interface, ended: Promis
   return `http://${listening.address}:${listening.port}`;
 };
 
+const guestStreams = { stdout: "guest-out", stderr: "guest-err", host: "host" } as const;
+
 const guestLine = (text: string, output: HostOutput): void => {
   try {
-    const parsed = JSON.parse(text) as { guest?: string; line?: string; error?: string; reason?: string };
-    if (parsed.guest !== undefined) output.line(parsed.guest === "stderr" ? "guest-err" : "guest-out", parsed.line ?? "");
+    const parsed = JSON.parse(text) as { guest?: GuestLine; error?: string; reason?: string };
+    if (parsed.guest !== undefined) output.line(guestStreams[parsed.guest.stream], parsed.guest.text);
     else output.line("host", [parsed.error, parsed.reason].filter(Boolean).join(": ") || text);
   } catch {
     output.line("host", text);
