@@ -1,0 +1,3 @@
+module ambit.dev/test/cluster/tools/pause
+
+go 1.26.0
