@@ -49,6 +49,16 @@ const reasonAgainstAll = (component: ComponentInterface): string | undefined => 
   );
 };
 
+const unloadableFunction = ({ functions }: ComponentInterface): string | undefined => {
+  const found = functions.find(isUnloadable);
+  return found && `a function named ${found.name}`;
+};
+
+const unloadableExport = ({ exports }: ComponentInterface): string | undefined => {
+  const found = exports.find(({ kind }) => kind !== "instance" && kind !== "function");
+  return found && `the ${found.kind} ${found.id} outside an interface`;
+};
+
 /** What jco 0.15 declares in the module that it makes, in the scope of the exported functions: `exports0`, `postReturn0Async`. */
 const jcoVariables = /^(exports|module|memory|realloc)\d+$|^post-return\d+(-async)?$/;
 

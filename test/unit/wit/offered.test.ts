@@ -90,7 +90,7 @@ describe("whether a function is offered", () => {
   }
 });
 
-describe("a function whose name jco cannot load keeps all others from being offered", () => {
+describe("an export that jco cannot load keeps all functions from being offered", () => {
   const named = (name: string, id: string | null = "example:notes/notes@1.0.0") =>
     offeredFunctions(componentOf([fn("add"), fn(name, { interface: id })]), []);
   for (const name of ["arguments", "ARGUMENTS", "exports0", "module12", "memory0", "realloc1", "post-return0", "post-return3-async"]) {
@@ -108,6 +108,11 @@ describe("a function whose name jco cannot load keeps all others from being offe
   for (const name of ["eval", "delete", "await", "exports", "memory", "post-return", "module-1", "argument"]) {
     test(`but not ${name}`, () => assert.equal(named(name).offered.length, 2));
   }
+  test("a type of the world itself does so too", () => {
+    const { exports, ...rest } = componentOf([fn("add")]);
+    const { notOffered } = offeredFunctions({ ...rest, exports: [...exports, { id: "colour", kind: "type" }] }, []);
+    assert.match(notOffered[0]?.reason ?? "", /exports the type colour outside an interface/);
+  });
   test("nor a method", () => {
     const method = fn("[method]note.arguments", { form: "method" });
     assert.equal(offeredFunctions(componentOf([fn("add"), method]), []).offered.length, 1);
