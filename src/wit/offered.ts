@@ -42,11 +42,8 @@ export const offeredFunctions = (component: ComponentInterface, exclude: readonl
 const reasonAgainstAll = (component: ComponentInterface): string | undefined => {
   const server = component.exports.find(({ id }) => /^wasi:http\/(incoming-handler|handler)(@|$)/.test(id));
   if (server) return `the component exports ${server.id}, so it is a server and not a tool`;
-  const unloadable = component.functions.find(isUnloadable);
-  return (
-    unloadable &&
-    `no function of this component can be called, because jco cannot load one that exports a function named ${unloadable.name}`
-  );
+  const culprit = unloadableFunction(component) ?? unloadableExport(component);
+  return culprit && `no function of this component can be called, because jco cannot load one that exports ${culprit}`;
 };
 
 const unloadableFunction = ({ functions }: ComponentInterface): string | undefined => {
