@@ -61,7 +61,15 @@ export const writeImage = async (out: string, { reference, layers, config }: Ima
   }
 };
 
-const header = (name: string, mode: number): Partial<Header> & { name: string } => ({ name, mode, uid: 0, gid: 0, uname: "", gname: "", mtime: new Date(0) });
+const header = (name: string, mode: number): Partial<Header> & { name: string } => ({
+  name,
+  mode,
+  uid: 0,
+  gid: 0,
+  uname: "",
+  gname: "",
+  mtime: new Date(0),
+});
 
 /** Writes one layer's archive and gives its sha256. Folders on the way to a file come before it, and everything in order of its path. */
 const writeLayer = async (out: string, files: readonly ImageFile[]): Promise<string> => {
