@@ -31,6 +31,7 @@ const reasonsByStatus: Readonly<Record<number, string>> = {
   422: "Invalid",
   429: "TooManyRequests",
   500: "InternalError",
+  502: "BadGateway",
   503: "ServiceUnavailable",
   504: "Timeout",
 };

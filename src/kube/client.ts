@@ -209,7 +209,7 @@ export class ClusterClient {
       signal.throwIfAborted();
       if (request.method !== "GET") this.#guard?.();
       const response = await this.#shared.dispatch(request, credentials, verb, signal);
-      if (response.statusCode < 400) return response;
+      if (response.statusCode < 300) return response;
       const text = await textOf(response.body, largestRefusal, asked, signal);
       if (response.statusCode === 401 && !fresh) continue;
       const retryAfter = response.headers["retry-after"];

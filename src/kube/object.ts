@@ -62,19 +62,26 @@ export const parseKey = (text: string): ObjectKey => {
 
 export const apiVersionOf = ({ group, version }: ResourceType): string => (group === "" ? version : `${group}/${version}`);
 
-/** `/apis/apps/v1/namespaces/agents/deployments`; without a namespace, that of all of them. */
+/** `/apis/apps/v1/namespaces/agents/deployments`; without a namespace, that of all of them. Throws `TypeError` for a namespace that can't be one. */
 export const collectionPath = (type: ResourceType, namespace?: string): string => {
   const root = type.group === "" ? "/api" : `/apis/${type.group}`;
-  const within = type.namespaced && namespace !== undefined ? `/namespaces/${encodeURIComponent(namespace)}` : "";
+  const within = type.namespaced && namespace !== undefined ? `/namespaces/${segment(type, namespace)}` : "";
   return `${root}/${type.version}${within}/${type.plural}`;
 };
 
-/** `/apis/apps/v1/namespaces/agents/deployments/github/status`. Throws `TypeError` where a namespaced kind comes without a namespace: a caller's mistake. */
+/** `/apis/apps/v1/namespaces/agents/deployments/github/status`. Throws `TypeError` for a key that can't be one. */
 export const objectPath = (type: ResourceType, key: ObjectKey, subresource?: string): string => {
   if (type.namespaced && !key.namespace) throw new TypeError(`a ${type.kind} lives in a namespace, and none was given for ${key.name}`);
-  if (key.name === "") throw new TypeError(`a ${type.kind} was asked for without its name`);
-  const path = `${collectionPath(type, key.namespace)}/${encodeURIComponent(key.name)}`;
+  const path = `${collectionPath(type, key.namespace)}/${segment(type, key.name)}`;
   return subresource === undefined ? path : `${path}/${subresource}`;
+};
+
+/** A name may hold nothing that makes another path of it: it comes from a spec that anybody wrote. */
+const segment = (type: ResourceType, name: string): string => {
+  if (name === "" || name === "." || name === ".." || /[/%]/.test(name)) {
+    throw new TypeError(`a ${type.kind} can't be found by the name ${JSON.stringify(name)}`);
+  }
+  return encodeURIComponent(name);
 };
 
 /** Whether `owner` is the controller of this object. */
