@@ -18,10 +18,13 @@ export const hostArguments = (config: Pick<HostConfig, "cacheFolder" | "mounts">
   ...[config.cacheFolder, ...pathsForMounts(config.mounts).write].map((path) => `--allow-fs-write=${path}`),
   "--disallow-code-generation-from-strings",
   `--wasm-max-mem-pages=${maxMemoryPages}`,
-  // V8 collects the whole heap for every few dozen megabytes of guests' memory otherwise, which is half of what a short call costs.
-  "--external-memory-accounted-in-global-limit",
-  // Workers collect by themselves after a call that took much memory, so that it is given back at once.
+  // Left to itself V8 collects the whole heap for every few dozen megabytes of guests' memory, on all cores: more than all else that a short call costs.
+  // Workers collect by themselves between calls (`GuestCalls.collect`), and their heaps are too small for help from other threads to pay.
   "--expose-gc",
+  "--single-threaded-gc",
+  "--no-incremental-marking",
+  "--external-memory-accounted-in-global-limit",
+  "--external-memory-max-growing-factor=8",
   "--disable-warning=ExperimentalWarning",
   // --allow-worker: the workers run under the same permissions, and the only code in them is ours and what jco made.
   "--disable-warning=PERM0006",

@@ -18,8 +18,6 @@ export class ToolInstance {
   readonly guard: LiftingGuard;
   readonly #memories: WebAssembly.Memory[] = [];
   readonly #exports: Readonly<Record<string, unknown>>;
-  /** Bytes of linear memory when it was made. */
-  readonly initialBytes: number;
   calls = 0;
 
   constructor(instantiate: Instantiate, modules: ReadonlyMap<string, WebAssembly.Module>, imports: object, liftingLimit: number) {
@@ -37,7 +35,6 @@ export class ToolInstance {
     };
     // Never awaited: a component may export a function named `then`.
     this.#exports = instantiate(getCoreModule, imports, instantiateCore, this.guard) as Record<string, unknown>;
-    this.initialBytes = this.memoryBytes;
   }
 
   /** The exported function, by its full id: jco's short aliases name only the first of several. */

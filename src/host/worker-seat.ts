@@ -7,7 +7,9 @@ import type { FromWorker, ToWorker, WorkerReply, WorkerSetup } from "./worker-pr
 /** Longest time for a worker to load the component's code; making its first instances then has the time of a call. */
 const loadMs = 20_000;
 /** JavaScript heap of one worker, above what a call's result may take there. */
-const heapMegabytes = 96;
+const heapMegabytes = 256;
+/** What is new in that heap: most of a call dies young, and a larger nursery is memory that every worker keeps. */
+const youngMegabytes = 8;
 const stackMegabytes = 4;
 
 /** What a seat tells of itself, in the order in which it happens; `ended` is the last, once. */
@@ -29,7 +31,7 @@ export class WorkerSeat {
     this.#worker = new Worker(new URL(`./worker${import.meta.url.slice(-3)}`, import.meta.url), {
       workerData: setup,
       env: workerEnvironment(),
-      resourceLimits: { maxOldGenerationSizeMb: heapMegabytes, stackSizeMb: stackMegabytes },
+      resourceLimits: { maxOldGenerationSizeMb: heapMegabytes, maxYoungGenerationSizeMb: youngMegabytes, stackSizeMb: stackMegabytes },
     });
     this.ready = new Promise((ready, failed) => {
       const unstartable = (why: Failure): void => {

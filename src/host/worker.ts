@@ -4,6 +4,8 @@ import { guestImports } from "./guest-imports.ts";
 import type { Instantiate } from "./tool-instance.ts";
 import type { FromWorker, ToWorker, WorkerSetup } from "./worker-protocol.ts";
 
+const idleMs = 500;
+
 /**
  * A worker thread: one component, one call in flight. It knows no deadline, because a guest that spins leaves it no turn to look at a clock: the host ends
  * the whole thread.
@@ -22,6 +24,8 @@ const start = async (setup: WorkerSetup): Promise<void> => {
     tell({ kind: "unstartable", failure: calls.startFailure(error) });
     return;
   }
+  // Between calls that follow one another closely only much garbage is collected; when none follows, all of it.
+  const whenIdle = setTimeout(() => calls.collect(1), idleMs);
   port.on("message", async (message: ToWorker) => {
     if (message.kind === "addresses") {
       guests.dialOnly(message.table);
@@ -29,6 +33,7 @@ const start = async (setup: WorkerSetup): Promise<void> => {
     }
     const reply = await calls.run(message);
     tell({ kind: "reply", reply });
+    whenIdle.refresh();
     setImmediate(() => {
       calls.collect();
       prepareQuietly(calls, setup.ready);

@@ -119,7 +119,7 @@ describe("a character in an asynchronous function", () => {
 describe("a host that waits for its deliveries", () => {
   let host: HostUnderTest;
   before(async () => {
-    host = await startHost({ component: mission, deliver: "nothing", config: { resolver: "table" } });
+    host = await startHost({ component: mission, deliver: "nothing", config: { resolver: "table", cacheFolder: temporaryFolder() } });
   });
   after(() => host.stop());
 
