@@ -32,6 +32,8 @@ export const pageBytes = 65_536;
 export const memoryExport = "ambit:memory";
 
 const sections = { type: 1, table: 4, memory: 5, export: 7, tag: 13 } as const;
+/** Written anew from what was read of them, so whatever else they held would vanish. */
+const rewritten: ReadonlySet<number> = new Set([sections.table, sections.memory]);
 const highestSection = 13;
 
 /**
@@ -46,6 +48,7 @@ export const coreModuleResources = (module: Uint8Array): CoreModuleResources => 
     if (section.id === sections.type) checkTypes(reader);
     if (section.id === sections.memory) reader.vector(() => memories.push(readMemory(reader)));
     if (section.id === sections.table) reader.vector(() => tables.push(readTable(reader).limits));
+    if (rewritten.has(section.id) && !reader.atEnd) throw malformed("a section is longer than what it holds", reader.at);
   }
   if (memories.length > 1) throw unsupported("several memories", 0);
   return { memories, tables };

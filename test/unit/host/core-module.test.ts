@@ -107,6 +107,7 @@ describe("a malformed core module is refused with its place", () => {
     "whose section claims 4 GiB": module([5, 0xff, 0xff, 0xff, 0xff, 0x0f]),
     "whose integer never ends": module(section(5, 1, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff)),
     "whose vector claims more than there is": module(section(5, 0xff, 0xff, 0xff, 0x0f)),
+    "whose section holds more than it says": module(section(5, 1, 0, 1, 0x60)),
     "with a section that no one knows": module(section(77)),
     "whose memory starts above 4 GiB": module(section(5, 1, 0, 0x81, 0x80, 4)),
   };
