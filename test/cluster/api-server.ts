@@ -66,6 +66,9 @@ export const startApiServer = async (): Promise<ApiServer> => {
   return { kubeconfig, request: requestsOf(kubeconfig), [Symbol.asyncDispose]: async () => {} };
 };
 
+/** No controller makes the accounts that admission would ask of every pod. */
+const withoutControllers = ["--disable-admission-plugins=ServiceAccount"];
+
 /** How long an API server may take until it is ready, on a machine that builds something else meanwhile. */
 const readyWithinMs = 120_000;
 
@@ -90,7 +93,7 @@ export const startOwnApiServer = async (): Promise<OwnApiServer> => {
   };
   const start = async (): Promise<void> => {
     if (server !== null) return;
-    const started = await startChild(folder, "kube-apiserver", [apiServer, ...apiServerArguments(listening)]);
+    const started = await startChild(folder, "kube-apiserver", [apiServer, ...apiServerArguments(listening), ...withoutControllers]);
     server = started;
     const ready = await becomes(async () => started.hasEnded() || (await hasStarted(request)), readyWithinMs);
     if (ready && !started.hasEnded()) return;

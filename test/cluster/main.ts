@@ -1,8 +1,9 @@
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { AmbitError, messageOf } from "../../src/api/errors.ts";
+import { load } from "./containerd.ts";
 import { networkOf } from "./network.ts";
-import { down, kubeconfigOf, load, status, up } from "./node.ts";
+import { down, kubeconfigOf, status, up } from "./node.ts";
 import { defaultNodeName, nodePlaces } from "./places.ts";
 import { apiTools, buildTools, nodeTools, program } from "./tools.ts";
 

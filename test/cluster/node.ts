@@ -3,26 +3,17 @@ import { existsSync, globSync, readdirSync, readFileSync, readlinkSync, rmdirSyn
 import { mkdir, readFile, rm, statfs, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { writeImage } from "../../scripts/image/archive.ts";
 import { Stalled } from "../../src/api/errors.ts";
 import { becomes } from "./becomes.ts";
 import { clusterDns, corednsImage } from "./cluster-dns.ts";
+import { ctr, endPods, importImage, succeeds } from "./containerd.ts";
 import { apiServerArguments, certificateNames, clusterAddresses, etcdArguments } from "./control-plane.ts";
 import { makeCredentials, writeKubeconfig } from "./credentials.ts";
 import { type Daemons, daemonNames, isRunning, lastLines, startDaemon, stopDaemons } from "./daemon.ts";
 import { exclusively } from "./exclusive.ts";
 import { freePorts } from "./free-ports.ts";
 import { inNamespace, makeNetwork, networkOf, removeNetwork } from "./network.ts";
-import {
-  cniConfig,
-  containerdConfig,
-  containerdSocket,
-  kubeletConfig,
-  kubernetesArguments,
-  nodeName,
-  pauseImage,
-  worldCorefile,
-} from "./node-config.ts";
+import { cniConfig, containerdConfig, kubeletConfig, kubernetesArguments, nodeName, pauseImage, worldCorefile } from "./node-config.ts";
 import type { NodePlaces } from "./places.ts";
 import { isReady, type Request, requestsOf } from "./request.ts";
 import { cgroupHierarchies, cniFolder, installPackages, missingPackages, whyNoNode } from "./requirements.ts";
@@ -67,8 +58,10 @@ export const up = (places: NodePlaces, say: Say): Promise<void> =>
     const packages = missingPackages();
     if (packages.length > 0) installPackages(packages, say);
     await buildTools(nodeTools, say);
+    await endOlderNode(places, say);
     await mkdir(places.state, { recursive: true, mode: 0o700 });
     await mkdir(places.run, { recursive: true, mode: 0o700 });
+    await writeFile(versionsFile(places), versions());
     say(`making the network of ${places.name}`);
     await makeNetwork(networkOf(places.name));
     const request = await startControlPlane(places, say);
@@ -77,6 +70,18 @@ export const up = (places: NodePlaces, say: Say): Promise<void> =>
     await startClusterDns(places, request, say);
     say(`ready: ${kubeconfigOf(places)}`);
   });
+
+const versionsFile = ({ state }: NodePlaces): string => join(state, "versions");
+
+/** What a node is made of: as long as this is the same, what is missing of it can be started again. */
+const versions = (): string => `${(Object.keys(nodeTools) as ToolName[]).map(toolFolder).join("\n")}\n`;
+
+const endOlderNode = async (places: NodePlaces, say: Say): Promise<void> => {
+  const file = versionsFile(places);
+  if (!existsSync(file) || (await readFile(file, "utf8")) === versions()) return;
+  say(`${places.name} is made of other versions`);
+  await endNode(places, say);
+};
 
 const startControlPlane = async (places: NodePlaces, say: Say): Promise<Request> => {
   say("starting etcd and the API server");
@@ -216,49 +221,6 @@ const waitFor = async (places: NodePlaces, name: string, holds: () => Promise<bo
   throw new Stalled("NoNode", `${name} ${what}; the end of ${daemons.logs}/${name}.log:\n${await lastLines(daemons, name)}`);
 };
 
-/** `ctr` of the node's containerd, in the namespace that Kubernetes uses. */
-const ctr = (places: NodePlaces, ...args: string[]): [string, ...string[]] => [
-  program("containerd", "ctr"),
-  "--address",
-  containerdSocket(places),
-  "--namespace",
-  "k8s.io",
-  ...args,
-];
-
-const output = async ([file, ...args]: readonly [string, ...string[]]): Promise<string> =>
-  (await run(file, args, { maxBuffer: 16 * 1024 * 1024 })).stdout;
-
-const succeeds = (argv: readonly [string, ...string[]]): Promise<boolean> =>
-  output(argv).then(
-    () => true,
-    () => false,
-  );
-
-/** Puts the images of an archive onto the node: a docker-archive or an OCI layout. Gives their names. */
-export const load = async (places: NodePlaces, archive: string): Promise<string> => output(ctr(places, "images", "import", archive));
-
-/** An image of one static program. */
-const importImage = async (places: NodePlaces, reference: string, path: string, from: string): Promise<void> => {
-  if ((await output(ctr(places, "images", "ls", "-q"))).split("\n").includes(reference)) return;
-  const archive = join(places.state, "image.tar");
-  await writeImage(archive, { reference, layers: [[{ path, mode: 0o755, from }]], config: { Entrypoint: [path], User: "0:0" } });
-  await load(places, archive);
-  await rm(archive);
-};
-
-/** Pid of a pod's first process, whose namespaces are the pod's. */
-export const podPid = async (places: NodePlaces, namespace: string, pod: string): Promise<number> => {
-  const labels = { namespace, name: pod };
-  const filters = Object.entries(labels).map(([key, value]) => `labels."io.kubernetes.pod.${key}"==${value}`);
-  const sandbox = [...filters, 'labels."io.cri-containerd.kind"==sandbox'].join(",");
-  const ids = (await output(ctr(places, "containers", "ls", "-q", sandbox))).trim().split("\n");
-  const tasks = (await output(ctr(places, "tasks", "ls"))).split("\n").map((line) => line.trim().split(/\s+/));
-  const pid = tasks.find(([id, , status]) => id !== undefined && ids.includes(id) && status === "RUNNING")?.[1];
-  if (pid === undefined) throw new Stalled("NoPod", `no pod ${namespace}/${pod} runs on the node`);
-  return Number(pid);
-};
-
 /** Whether each part runs, and whether the node is ready. */
 export const status = async (places: NodePlaces): Promise<{ daemons: Record<string, boolean>; ready: boolean }> => {
   const daemons = daemonsOf(places);
@@ -272,43 +234,23 @@ export const status = async (places: NodePlaces): Promise<{ daemons: Record<stri
 };
 
 /** Ends everything that `up` started, by its pid, and removes what it left: pods, mounts, namespaces, control groups, files. */
-export const down = (places: NodePlaces, say: Say): Promise<void> =>
-  withLock(places, say, async () => {
-    const daemons = daemonsOf(places);
-    say(`ending ${places.name}`);
-    // Those that would start anew what is ended next.
-    await stopDaemons(daemons, ["kubelet", "kube-router", "kube-proxy", "kube-scheduler", "kube-controller-manager"]);
-    const podNetworks = (await isRunning(daemons, "containerd")) ? await endPods(places) : [];
-    await stopDaemons(daemons, daemonNames(daemons));
-    await unmountBelow([places.state, places.run]);
-    for (const network of podNetworks) await run("ip", ["netns", "delete", network]);
-    await removeNetwork(networkOf(places.name));
-    for (const hierarchy of cgroupHierarchies()) removeCgroup(join(hierarchy, places.name));
-    await removeLogLinks(places);
-    await rm(places.state, { recursive: true, force: true });
-    await rm(places.run, { recursive: true, force: true });
-    say(`${places.name} is down`);
-  });
+export const down = (places: NodePlaces, say: Say): Promise<void> => withLock(places, say, () => endNode(places, say));
 
-/** Ends the pods' containers and gives the names of their network namespaces. */
-const endPods = async (places: NodePlaces): Promise<string[]> => {
-  const ids = (await output(ctr(places, "containers", "ls", "-q"))).split("\n").filter((id) => id !== "");
-  const networks = await Promise.all(ids.map((id) => networkOfContainer(places, id)));
-  const tasks = (await output(ctr(places, "tasks", "ls", "-q"))).split("\n").filter((id) => id !== "");
-  // A task may end by itself in the meantime, since its pod's other one did.
-  for (const id of tasks) await succeeds(ctr(places, "tasks", "delete", "--force", id));
-  if (ids.length > 0) await succeeds(ctr(places, "containers", "delete", ...ids));
-  return [...new Set(networks)].filter((name) => name !== null && existsSync(`/run/netns/${name}`)) as string[];
-};
-
-interface ContainerInfo {
-  readonly Spec?: { readonly linux?: { readonly namespaces?: readonly { readonly type: string; readonly path?: string }[] } };
-}
-
-const networkOfContainer = async (places: NodePlaces, id: string): Promise<string | null> => {
-  const info: ContainerInfo = JSON.parse(await output(ctr(places, "containers", "info", id)));
-  const path = info.Spec?.linux?.namespaces?.find(({ type }) => type === "network")?.path;
-  return /\/netns\/(cni-[0-9a-f-]+)$/.exec(path ?? "")?.[1] ?? null;
+const endNode = async (places: NodePlaces, say: Say): Promise<void> => {
+  const daemons = daemonsOf(places);
+  say(`ending ${places.name}`);
+  // Those that would start anew what is ended next.
+  await stopDaemons(daemons, ["kubelet", "kube-router", "kube-proxy", "kube-scheduler", "kube-controller-manager"]);
+  const podNetworks = (await isRunning(daemons, "containerd")) ? await endPods(places) : [];
+  await stopDaemons(daemons, daemonNames(daemons));
+  await unmountBelow([places.state, places.run]);
+  for (const network of podNetworks) await run("ip", ["netns", "delete", network]);
+  await removeNetwork(networkOf(places.name));
+  for (const hierarchy of cgroupHierarchies()) removeCgroup(join(hierarchy, places.name));
+  await removeLogLinks(places);
+  await rm(places.state, { recursive: true, force: true });
+  await rm(places.run, { recursive: true, force: true });
+  say(`${places.name} is down`);
 };
 
 const unmountBelow = async (folders: readonly string[]): Promise<void> => {

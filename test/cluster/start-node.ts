@@ -1,6 +1,7 @@
 import { join } from "node:path";
+import { load, podPid } from "./containerd.ts";
 import { inNamespace, networkOf } from "./network.ts";
-import { daemonsOf, kubeconfigOf, load, podPid, up, worldHosts } from "./node.ts";
+import { daemonsOf, kubeconfigOf, up, worldHosts } from "./node.ts";
 import { defaultNodeName, nodePlaces } from "./places.ts";
 import { type Request, requestsOf } from "./request.ts";
 import { whyNoNode } from "./requirements.ts";

@@ -1,9 +1,11 @@
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { connect, createServer, type Socket } from "node:net";
+import { rm } from "node:fs/promises";
+import type { Socket } from "node:net";
 import { join } from "node:path";
 import { inNamespace } from "./network.ts";
+import { relay } from "./relay.ts";
 
 /** A port of this machine's loopback that leads to an address in a node's network: a pod's, a Service's. */
 export interface Tunnel extends AsyncDisposable {
@@ -21,23 +23,13 @@ export const openTunnel = async (namespace: string, folder: string, target: stri
     once(there.stdout, "data"),
     exited.then(([code]) => Promise.reject(new Error(`the tunnel to ${target} ended with ${code}`))),
   ]);
+  const here = relay(socket);
   const open = new Set<Socket>();
-  const here = createServer({ allowHalfOpen: true }, (client) => {
-    const server = connect({ path: socket, allowHalfOpen: true });
-    client.pipe(server).pipe(client);
-    for (const [end, other] of [
-      [client, server],
-      [server, client],
-    ] as const) {
-      open.add(end);
-      // Either end may be reset at any time; the other one learns it and nothing else is to be done.
-      end.on("error", () => other.destroy());
-      end.on("close", () => {
-        open.delete(end);
-        other.destroy();
-      });
-    }
-  }).listen(0, "127.0.0.1");
+  here.on("connection", (client: Socket) => {
+    open.add(client);
+    client.on("close", () => open.delete(client));
+  });
+  here.listen(0, "127.0.0.1");
   await once(here, "listening");
   const address = here.address();
   return {
@@ -47,6 +39,7 @@ export const openTunnel = async (namespace: string, folder: string, target: stri
       for (const end of open) end.destroy();
       there.kill();
       await exited;
+      await rm(socket, { force: true });
     },
   };
 };
