@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { Agent, type Dispatcher, ProxyAgent } from "undici";
 import { messageOf, Transient } from "../api/errors.ts";
 import { compactJson, type JsonValue } from "../api/json.ts";
+import { type AbortScope, abortScope } from "./abort-scope.ts";
 import type { ClusterAccess, Credentials, TlsOptions } from "./access.ts";
 import { ApiError, type ApiStatus, apiErrorOf } from "./api-error.ts";
 import { type Clock, jittered, pause, type Random } from "./clock.ts";
@@ -165,7 +166,10 @@ export class ClusterClient {
     }
   }
 
-  /** The bytes of a watch, as they come. Resolves when the server has begun to answer; ends with the server's end, or rejects as requests do. */
+  /**
+   * The bytes of a watch, as they come. Resolves when the server has begun to answer; ends with the server's end, or rejects as requests do. The signal is to be the
+   * watch's own: it is listened to until it is forgotten.
+   */
   async watch(path: string, query: Readonly<Record<string, QueryValue>>, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
     const deadline = this.#deadline(`GET ${path}`, signal);
     try {
@@ -182,23 +186,24 @@ export class ClusterClient {
 
   async #attempt(request: ApiRequest): Promise<unknown> {
     const asked = `${request.method} ${request.path}`;
-    const { signal, cancel } = this.#deadline(asked, request.signal);
+    const { signal, cancel, release } = this.#deadline(asked, request.signal);
     try {
       const response = await this.#send(request, request.method, signal);
       return readJson(asked, await textOf(response.body, this.#shared.limits.responseBytes, asked, signal));
     } finally {
       cancel();
+      release();
     }
   }
 
   /** Aborts with the outer signal, and after the time for one attempt unless it is cancelled. */
-  #deadline(asked: string, outer: AbortSignal | undefined): { signal: AbortSignal; cancel: () => void } {
+  #deadline(asked: string, outer: AbortSignal | undefined): AbortScope & { readonly cancel: () => void } {
     const { clock, limits } = this.#shared;
-    const timeout = new AbortController();
+    const scope = abortScope(outer);
     const cancel = clock.after(limits.requestMs, () =>
-      timeout.abort(new Transient("ApiTimeout", `${asked}: no answer within ${limits.requestMs / 1000} s`)),
+      scope.abort(new Transient("ApiTimeout", `${asked}: no answer within ${limits.requestMs / 1000} s`)),
     );
-    return { signal: outer ? AbortSignal.any([outer, timeout.signal]) : timeout.signal, cancel };
+    return { ...scope, cancel };
   }
 
   /** Sends, and throws what a refusal means; once more with fresh credentials if those of before are not accepted any more. */

@@ -1,4 +1,5 @@
 import { Transient } from "../api/errors.ts";
+import { abortScope } from "./abort-scope.ts";
 import { isConflict } from "./api-error.ts";
 import { type Clock, jittered, type Random } from "./clock.ts";
 import { type MetricsRegistry, noMetrics, secondBuckets } from "./metrics.ts";
@@ -94,14 +95,14 @@ export class Controller {
   async #reconcile(key: string, signal: AbortSignal): Promise<void> {
     const { clock, reconcile, onEvent } = this.#options;
     const started = clock.elapsed();
-    const overdue = new AbortController();
+    const scope = abortScope(signal);
     const { reconcileMs } = this.#timing;
     const cancel = clock.after(reconcileMs, () =>
-      overdue.abort(new Transient("ReconcileTimeout", `looking at ${key} took longer than ${reconcileMs / 1000} s`)),
+      scope.abort(new Transient("ReconcileTimeout", `looking at ${key} took longer than ${reconcileMs / 1000} s`)),
     );
     this.#metrics.began();
     try {
-      const outcome = await settle(() => reconcile(parseKey(key), AbortSignal.any([signal, overdue.signal])));
+      const outcome = await settle(() => reconcile(parseKey(key), scope.signal));
       const ms = clock.elapsed() - started;
       if (signal.aborted) return;
       this.#metrics.ended(outcome, ms);
@@ -115,6 +116,7 @@ export class Controller {
       }
     } finally {
       cancel();
+      scope.release();
       this.#metrics.left();
     }
   }

@@ -1,4 +1,5 @@
 import { AmbitError, Transient } from "../api/errors.ts";
+import { abortScope } from "./abort-scope.ts";
 import { isConflict, isNotFound } from "./api-error.ts";
 import type { ClusterClient } from "./client.ts";
 import { type Clock, jittered, pause, type Random } from "./clock.ts";
@@ -216,15 +217,16 @@ class Candidate {
 
   /** Gives up on a request that hangs while there is time for another. */
   async #renew(signal: AbortSignal): Promise<void> {
-    const hanging = new AbortController();
+    const scope = abortScope(signal);
     const ms = this.#timing.renewWithinMs / 2;
     const cancel = this.#options.clock.after(ms, () =>
-      hanging.abort(new Transient("ApiTimeout", `the lease was not renewed within ${ms / 1000} s`)),
+      scope.abort(new Transient("ApiTimeout", `the lease was not renewed within ${ms / 1000} s`)),
     );
     try {
-      await this.#write(AbortSignal.any([signal, hanging.signal]));
+      await this.#write(scope.signal);
     } finally {
       cancel();
+      scope.release();
     }
   }
 

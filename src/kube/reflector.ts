@@ -1,4 +1,5 @@
 import { AmbitError } from "../api/errors.ts";
+import { abortScope } from "./abort-scope.ts";
 import { ApiError, apiErrorOf, isExpired } from "./api-error.ts";
 import type { ClusterClient, Selection } from "./client.ts";
 import { type Clock, jittered, pause, type Random } from "./clock.ts";
@@ -92,18 +93,18 @@ export class Reflector<T extends ClusterObject> {
 
   /** One list if it takes one, and one watch. Gives what went wrong outside. */
   async #round(signal: AbortSignal): Promise<unknown> {
-    // Ends the connection of a watch that is given up on, along with what follows from the signal.
-    const giveUp = new AbortController();
-    const within = AbortSignal.any([signal, giveUp.signal]);
+    // Also ends the connection of a watch that is given up on.
+    const within = abortScope(signal);
     try {
-      if (this.#resumeFrom === undefined) await this.#list(within);
-      await this.#watch(within);
+      if (this.#resumeFrom === undefined) await this.#list(within.signal);
+      await this.#watch(within.signal);
       return undefined;
     } catch (thrown) {
       if (!(thrown instanceof AmbitError) && !signal.aborted) throw thrown;
       return thrown;
     } finally {
-      giveUp.abort();
+      within.abort();
+      within.release();
     }
   }
 
