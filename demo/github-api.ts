@@ -108,7 +108,11 @@ export const startGithubStandIn = async (): Promise<GithubStandIn> => {
     const found = answer(url.pathname, url.searchParams, request.headers.accept?.includes("raw") === true);
     const type = typeof found === "string" ? "application/vnd.github.raw+json" : "application/json";
     response.writeHead(found === undefined ? 404 : 200, { "content-type": `${type}; charset=utf-8` });
-    response.end(typeof found === "string" ? found : JSON.stringify(found ?? { message: "Not Found", documentation_url: "https://docs.github.com/rest" }));
+    response.end(
+      typeof found === "string"
+        ? found
+        : JSON.stringify(found ?? { message: "Not Found", documentation_url: "https://docs.github.com/rest" }),
+    );
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
