@@ -107,6 +107,23 @@ describe("a controller", () => {
     });
   }
 
+  test("begins with the shortest back-off again after a success", async () => {
+    let looks = 0;
+    await using it = underTest(async () => {
+      if (++looks !== 3) throw new Transient("ApiUnreachable", "no route");
+      return done;
+    });
+    it.controller.enqueue("a");
+    const waits: (number | undefined)[] = [];
+    for (const look of [1, 2, 3, 4]) {
+      await it.eventCount(look);
+      waits.push(it.clock.nextIn);
+      it.clock.pass(it.clock.nextIn ?? 0);
+      if (look === 3) it.controller.enqueue("a");
+    }
+    assert.deepEqual(waits, [50, 100, undefined, 50]);
+  });
+
   test("calls a conflict by its name", async () => {
     await using it = underTest(async () => {
       throw new ApiError("Conflict", "it changed", { status: 409 });
