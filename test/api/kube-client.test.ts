@@ -39,7 +39,7 @@ describe("the cluster core against a real API server", { skip: reason ?? false }
   before(async () => {
     server = await startApiServer();
     client = new ClusterClient({
-      access: loadAccess({ file: server.kubeconfig }),
+      access: await loadAccess({ file: server.kubeconfig }),
       clock: systemClock,
       random: Math.random,
       userAgent: "ambit-test",

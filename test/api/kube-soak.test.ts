@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { AmbitError, Transient } from "../../src/api/errors.ts";
 import { loadAccess } from "../../src/kube/access.ts";
 import { ApiError, isExpired, isNotFound } from "../../src/kube/api-error.ts";
-import { ClusterClient, defaultClientLimits } from "../../src/kube/client.ts";
+import { type ClientOptions, ClusterClient, defaultClientLimits } from "../../src/kube/client.ts";
 import { systemClock } from "../../src/kube/clock.ts";
 import { Controller } from "../../src/kube/controller.ts";
 import { Informer } from "../../src/kube/informer.ts";
@@ -169,9 +169,9 @@ describe("the reflector and the queue over ten thousand changes", { skip: reason
   /** The version that the last reconcile of each key saw. */
   const reconciled = new Map<string, string | undefined>();
 
-  const clientOf = (options: Partial<ConstructorParameters<typeof ClusterClient>[0]> = {}) =>
+  const clientOf = async (options: Partial<ClientOptions> = {}) =>
     new ClusterClient({
-      access: loadAccess({ file: server.kubeconfig }),
+      access: await loadAccess({ file: server.kubeconfig }),
       clock: systemClock,
       random: Math.random,
       userAgent: "ambit-soak",
@@ -181,9 +181,9 @@ describe("the reflector and the queue over ten thousand changes", { skip: reason
 
   before(async () => {
     server = await startOwnApiServer();
-    admin = clientOf();
+    admin = await clientOf();
     await admin.request({ method: "POST", path: "/api/v1/namespaces", body: { metadata: { name: namespace } } });
-    watcher = clientOf({ access: await serviceAccountAccess(server, admin) });
+    watcher = await clientOf({ access: await serviceAccountAccess(server, admin) });
     writers = new Writers(admin, 20_261_130);
     informer = new Informer({
       client: watcher,
@@ -319,7 +319,7 @@ const serviceAccountAccess = async (server: OwnApiServer, admin: ClusterClient) 
   const { status } = (await post(`/api/v1/namespaces/${namespace}/serviceaccounts/watcher/token`, {
     spec: { expirationSeconds: 7200 },
   })) as { status: { token: string } };
-  const own = loadAccess({ file: server.kubeconfig });
+  const own = await loadAccess({ file: server.kubeconfig });
   const { tls } = await own.credentials();
   return { ...own, credentials: async () => ({ headers: { authorization: `Bearer ${status.token}` }, tls }) };
 };

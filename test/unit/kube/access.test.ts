@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { Stalled } from "../../../src/api/errors.ts";
 import { loadAccess } from "../../../src/kube/access.ts";
+import { podAccess } from "../../../src/kube/pod-access.ts";
 import { ManualClock } from "./manual-clock.ts";
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
@@ -32,7 +33,7 @@ describe("access to a cluster", () => {
   const load = async (config: string, context?: string, clock = new ManualClock()) => {
     const file = join(folder, "config");
     await writeFile(file, config);
-    return loadAccess({ file, clock, ...(context === undefined ? {} : { context }) });
+    return loadAccess({ file, ...(context === undefined ? {} : { context }) }, clock);
   };
 
   const users: Record<string, { user: object; cluster?: object; headers: object; tls: object }> = {
@@ -110,5 +111,55 @@ describe("access to a cluster", () => {
   test("says that credentials can't be had", async () => {
     const access = await load(kubeconfig({ cluster: { "certificate-authority": join(folder, "missing.crt") } }));
     await assert.rejects(access.credentials(), (thrown) => thrown instanceof Stalled && thrown.code === "CredentialsUnusable");
+  });
+
+  describe("of a pod", () => {
+    let account: string;
+    const environment = { KUBERNETES_SERVICE_HOST: "10.96.0.1", KUBERNETES_SERVICE_PORT: "443" };
+    before(async () => {
+      account = await mkdtemp(join(folder, "account-"));
+      await writeFile(join(account, "ca.crt"), "ca");
+      await writeFile(join(account, "namespace"), "ambit-system");
+      await writeFile(join(account, "token"), "first\n");
+    });
+
+    test("is its service account's, whose token is read again as it is replaced", async () => {
+      const clock = new ManualClock();
+      const access = await loadAccess({}, clock, { environment, folder: account });
+      assert.equal(access.server.href, "https://10.96.0.1/");
+      assert.equal(access.namespace, "ambit-system");
+      assert.deepEqual(await access.credentials(), { headers: { authorization: "Bearer first" }, tls: { ca: "ca" } });
+      await writeFile(join(account, "token"), "second");
+      clock.pass(10_000);
+      assert.equal((await access.credentials()).headers.authorization, "Bearer second");
+      await rm(join(account, "token"));
+      await assert.rejects(access.credentials(true), { code: "CredentialsUnusable" });
+      await writeFile(join(account, "token"), "first");
+    });
+
+    test("takes an IPv6 address", async () => {
+      const { server } = await loadAccess({}, new ManualClock(), {
+        environment: { ...environment, KUBERNETES_SERVICE_HOST: "fd00::1", KUBERNETES_SERVICE_PORT: "6443" },
+        folder: account,
+      });
+      assert.equal(server.href, "https://[fd00::1]:6443/");
+    });
+
+    const elsewhere: Record<string, { environment: Record<string, string>; folder?: string }> = {
+      "the environment names no API server": { environment: {} },
+      "there is no token": { environment, folder: "/nowhere" },
+    };
+    for (const [why, { environment: given, folder: where }] of Object.entries(elsewhere)) {
+      test(`is none when ${why}`, async () => {
+        assert.equal(await podAccess(new ManualClock(), { environment: given, folder: where ?? account }), null);
+      });
+    }
+
+    test("gives way to a kubeconfig that is named", async () => {
+      const file = join(folder, "named");
+      await writeFile(file, kubeconfig({ user: { token: "t" } }));
+      const { server } = await loadAccess({ file }, new ManualClock(), { environment, folder: account });
+      assert.equal(server.hostname, "api.example.com");
+    });
   });
 });
