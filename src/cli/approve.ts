@@ -60,7 +60,7 @@ const approveFile = async (terminal: Terminal, file: string, options: ApproveOpt
   const folder = options.folder ? resolve(terminal.folder, options.folder) : await folderOfWorkloads(path, wanted);
   const look = await lookAt(folder, componentSource(terminal, cacheFolderOf(terminal, options.cache)));
   const reviewer = options.reviewer ?? (await reviewerName(terminal.folder));
-  const documents = parseAllDocuments(text) as Document[];
+  const documents = parseAllDocuments(text, { compat: "yaml-1.1" }) as Document[];
   const approved: string[] = [];
   for (const written of wanted) {
     const grant = completed(written.object, options);

@@ -93,5 +93,6 @@ const draftsOf = (look: Look, component: string | undefined, subjects: readonly 
 
 const draftYaml = ({ grant, asks }: Draft): string => {
   const comments = asks.map((ask) => `# Before approval: ${printable(ask).replaceAll("\n", " ")}\n`).join("");
-  return `${comments}${stringify(grant, { lineWidth: 120 })}`;
+  // A field named `y` or a text `no` is put in quotes: our own reader refuses it otherwise, since YAML 1.1 reads it as a boolean.
+  return `${comments}${stringify(grant, { lineWidth: 120, compat: "yaml-1.1" })}`;
 };
