@@ -46,7 +46,7 @@ export class Controller {
     this.#options = options;
     this.#timing = timing;
     this.#queue = new WorkQueue({ name, clock, random, metrics, ...(timing.backOff === undefined ? {} : { backOff: timing.backOff }) });
-    this.#metrics = reconcileMetrics(metrics, name);
+    this.#metrics = reconcileMetrics(metrics, name, options.workers);
   }
 
   /** Looks at the objects of a store: at each one there is, and at each that changes, goes or comes. */
@@ -133,7 +133,7 @@ const settle = async (work: () => Promise<Outcome>): Promise<Outcome | { readonl
 type ReconcileMetrics = ReturnType<typeof reconcileMetrics>;
 
 /** The names and results of controller-runtime, so that its dashboards and alerts fit. */
-const reconcileMetrics = (metrics: MetricsRegistry, controller: string) => {
+const reconcileMetrics = (metrics: MetricsRegistry, controller: string, workers: number) => {
   const labels = ["controller"];
   const total = metrics.counter({
     name: "controller_runtime_reconcile_total",
@@ -152,6 +152,9 @@ const reconcileMetrics = (metrics: MetricsRegistry, controller: string) => {
     labels,
     buckets: secondBuckets,
   });
+  metrics
+    .gauge({ name: "controller_runtime_max_concurrent_reconciles", help: "Workers that there are.", labels })
+    .set({ controller }, workers);
   const active = metrics.gauge({ name: "controller_runtime_active_workers", help: "Workers that are looking at a key.", labels });
   let working = 0;
   const report = (by: number): void => {
