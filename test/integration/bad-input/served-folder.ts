@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -51,7 +51,10 @@ export const serveFolder = async (fixture: string, isGranted: (draft: string) =>
     };
     const drafts = join(place, "drafts");
     await run("draft", folder, "--out", drafts);
-    for (const file of (await readdir(drafts)).filter(isGranted)) await cp(join(drafts, file), join(folder, file));
+    for (const file of (await readdir(drafts)).filter(isGranted)) {
+      const draft = await readFile(join(drafts, file), "utf8");
+      await writeFile(join(folder, file), draft.replace('    description: ""\n', "    description: Gives back what it got.\n"));
+    }
     const files = (await readdir(folder)).filter((file) => file.startsWith("tool-")).map((file) => join(folder, file));
     await run("approve", "--yes", "--read-only", "--subject", "ServiceAccount:agents/triage", "--reviewer", "ana", ...files);
     const up = await startUp(folder, ["--token", token, ...cache]);
