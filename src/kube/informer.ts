@@ -10,7 +10,7 @@ export interface InformerOptions<T extends ClusterObject> {
   readonly type: ResourceType;
   readonly selection?: Selection;
   readonly indexes?: Readonly<Record<string, Index<T>>>;
-  /** What is kept of an object: leave out what nobody reads, to save memory. By default `managedFields` goes. */
+  /** What is kept of an object: leave out what nobody reads, to save memory, but never the uid or the resource version. By default `managedFields` goes. */
   readonly trim?: (object: T) => T;
   readonly clock: Clock;
   readonly random: Random;

@@ -24,7 +24,7 @@ test("an informer keeps what its trim leaves, by default all but the field manag
   const whole = new Informer<ClusterObject & { data?: unknown }>({ ...made, indexes: { name: ({ metadata }) => [metadata.name] } });
   const names = new Informer<ClusterObject & { data?: unknown }>({
     ...made,
-    trim: ({ metadata: { name, uid } }) => ({ metadata: { name, uid: uid ?? "" } }),
+    trim: ({ metadata: { name, uid = "", resourceVersion = "" } }) => ({ metadata: { name, uid, resourceVersion } }),
   });
   assert.equal(whole.isSynced, false);
   const ended = Promise.all([whole.run(end.signal), names.run(end.signal)]);
@@ -34,7 +34,7 @@ test("an informer keeps what its trim leaves, by default all but the field manag
   for (const name of ["listed", "watched"]) {
     const kept = { apiVersion: "v1", kind: "ConfigMap", metadata: { name, uid: name, resourceVersion: name }, data: { a: "1" } };
     assert.deepEqual(whole.store.find("name", name), [kept]);
-    assert.deepEqual(names.store.get(name), { metadata: { name, uid: name } });
+    assert.deepEqual(names.store.get(name), { metadata: { name, uid: name, resourceVersion: name } });
   }
   end.abort();
   await ended;
