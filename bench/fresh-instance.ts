@@ -64,7 +64,7 @@ const measured = async (subject: Subject): Promise<Figure[]> => {
     cacheFolder,
   };
   const setup = await loadComponent(config, new CompiledCache(cacheFolder, config.component, config.limits.memoryBytes), bytes);
-  const pool = new WorkerPool({ setup, now: () => performance.now(), log: () => undefined });
+  const pool = new WorkerPool({ setup, now: () => performance.now(), log: () => undefined, cores: 2 });
   await pool.start();
   const call = async (): Promise<void> => {
     const { reply } = await pool.run({ interface: subject.interface, function: subject.function, arguments: JSON.stringify(subject.args) });

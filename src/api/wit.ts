@@ -85,6 +85,11 @@ export interface ComponentInterface {
   readonly imports: readonly WitImport[];
   readonly exports: readonly WitExport[];
   readonly functions: readonly WitFunction[];
+  /**
+   * Whether any part of it uses what is asynchronous in the component model, inside or towards its imports and exports. Where nothing is, a call that has
+   * returned has no code left that could go on.
+   */
+  readonly isAsynchronous: boolean;
   /** Where docs were found: our own section, a `package-docs` section, both, or nothing. */
   readonly docs: { readonly sources: readonly ("ambit-docs" | "package-docs" | "wit-text")[] };
 }

@@ -5,7 +5,8 @@ import { Invalid } from "../api/errors.ts";
  * a table's growth is bounded by no flag at all, and arrays of the garbage collection proposal live on V8's own heap: so memory and table maxima are
  * clamped, and modules that define such types are refused.
  *
- * Only what the module defines is changed. What it imports is another module's, or V8 refuses the link.
+ * Only what the module defines is changed. What it imports is another module's, or V8 refuses the link. A memory that it defines becomes one that the host
+ * gives it, so that the host sees how large it is and may give the next instance the same one, emptied, in place of a new one.
  */
 export interface CoreModuleLimits {
   /** Pages of 64 KiB that each defined memory may grow to, in order. */
@@ -28,12 +29,12 @@ export interface CoreModuleResources {
 
 export const pageBytes = 65_536;
 
-/** What a clamped module exports its memory as, besides its own exports: so that the host can see how large it is. */
-export const memoryExport = "ambit:memory";
+/** Where a clamped module imports the memory from that it defined before. */
+export const hostMemory = { module: "ambit:host", name: "memory" } as const;
 
-const sections = { type: 1, table: 4, memory: 5, export: 7, tag: 13 } as const;
-/** Written anew from what was read of them, so whatever else they held would vanish. */
-const rewritten: ReadonlySet<number> = new Set([sections.table, sections.memory]);
+const sections = { custom: 0, type: 1, import: 2, table: 4, memory: 5 } as const;
+/** Read whole: whatever else they held would vanish, or be taken for what it is not. */
+const readWhole: ReadonlySet<number> = new Set([sections.import, sections.table, sections.memory]);
 const highestSection = 13;
 
 /**
@@ -46,65 +47,120 @@ export const coreModuleResources = (module: Uint8Array): CoreModuleResources => 
   for (const section of readSections(module)) {
     const reader = new Reader(module, section.start, section.end);
     if (section.id === sections.type) checkTypes(reader);
+    if (section.id === sections.import) {
+      reader.vector(() => {
+        const imported = readImport(reader);
+        if (imported.module === hostMemory.module)
+          throw unsupported(`an import from ${hostMemory.module}, which is the host's own name`, section.start);
+      });
+    }
     if (section.id === sections.memory) reader.vector(() => memories.push(readMemory(reader)));
     if (section.id === sections.table) reader.vector(() => tables.push(readTable(reader).limits));
-    if (rewritten.has(section.id) && !reader.atEnd) throw malformed("a section is longer than what it holds", reader.at);
+    if (readWhole.has(section.id) && !reader.atEnd) throw malformed("a section is longer than what it holds", reader.at);
   }
   if (memories.length > 1) throw unsupported("several memories", 0);
   return { memories, tables };
 };
 
 /**
- * The same module with the maxima of its memories and tables set, and its memory exported as `memoryExport`. A limit below a memory's or table's minimum is
- * a mistake of the caller.
+ * The same module with the maxima of its tables set, and its memory imported as `hostMemory`. A limit below a memory's or table's minimum is a mistake of
+ * the caller.
  */
 export const clampCoreModule = (module: Uint8Array, limits: CoreModuleLimits): Uint8Array => {
+  const found = readSections(module);
+  const memory = found.find(({ id }) => id === sections.memory);
+  const imported = memory === undefined ? [] : memoryImports(new Reader(module, memory.start, memory.end), limits.memoryPages);
   const parts: Uint8Array[] = [module.subarray(0, 8)];
-  let isExported = limits.memoryPages.length === 0;
-  for (const section of readSections(module)) {
+  let isWritten = imported.length === 0;
+  for (const section of found) {
     const reader = new Reader(module, section.start, section.end);
-    if (!isExported && comesAfterExports(section.id)) {
-      parts.push(encodeSection(sections.export, [1, ...memoryExportEntry]));
-      isExported = true;
-    }
-    if (!isExported && section.id === sections.export) {
-      parts.push(withMemoryExport(module, section, reader.u32(), reader.at));
-      isExported = true;
+    if (!isWritten && section.id === sections.import) {
+      parts.push(withImports(module, section, reader.u32(), reader.at, imported));
+      isWritten = true;
       continue;
     }
-    if (section.id === sections.memory) {
-      parts.push(encodeSection(section.id, clampMemories(reader, limits.memoryPages)));
-    } else if (section.id === sections.table) {
+    if (!isWritten && section.id !== sections.custom && section.id !== sections.type) {
+      parts.push(encodeSection(sections.import, [...leb(imported.length), ...imported.flat()]));
+      isWritten = true;
+    }
+    if (section.id === sections.memory) continue;
+    if (section.id === sections.table) {
       parts.push(encodeSection(section.id, clampTables(reader, module, limits.tableElements)));
     } else {
       parts.push(module.subarray(section.header, section.end));
     }
   }
-  if (!isExported) parts.push(encodeSection(sections.export, [1, ...memoryExportEntry]));
   return Buffer.concat(parts);
 };
 
-const memoryExportEntry = [memoryExport.length, ...Buffer.from(memoryExport, "ascii"), 0x02, 0x00];
-
-/** Sections come in the order of their ids, but for tags, which stand between memories and globals, and custom ones, which stand anywhere. */
-const comesAfterExports = (id: number): boolean => id > sections.export && id !== sections.tag;
-
-const withMemoryExport = (module: Uint8Array, section: Section, count: number, start: number): Uint8Array => {
-  const entries = module.subarray(start, section.end);
-  const grown = leb(count + 1);
-  const size = leb(grown.length + entries.length + memoryExportEntry.length);
-  return Buffer.concat([Uint8Array.from([sections.export, ...size, ...grown]), entries, Uint8Array.from(memoryExportEntry)]);
+/** The memory that a clamped module wants from the host, in pages; null where it has none of its own. Throws as `coreModuleResources`. */
+export const wantedMemory = (clamped: Uint8Array): MemoryPages | null => {
+  for (const section of readSections(clamped)) {
+    if (section.id !== sections.import) continue;
+    const reader = new Reader(clamped, section.start, section.end);
+    let wanted: MemoryPages | null = null;
+    reader.vector(() => {
+      const { module, name, memory } = readImport(reader);
+      if (module === hostMemory.module && name === hostMemory.name && memory !== null) {
+        wanted = { initial: memory.min, maximum: memory.max ?? memory.min };
+      }
+    });
+    return wanted;
+  }
+  return null;
 };
 
-const clampMemories = (reader: Reader, pages: readonly number[]): number[] => {
-  const body: number[] = [];
-  let count = 0;
+/** A memory's size, in pages of 64 KiB. */
+export interface MemoryPages {
+  readonly initial: number;
+  readonly maximum: number;
+}
+
+/** Appended to the module's own imports, so that every index stays what it was: imported memories come before defined ones. */
+const withImports = (
+  module: Uint8Array,
+  section: Section,
+  count: number,
+  start: number,
+  added: readonly (readonly number[])[],
+): Uint8Array => {
+  const entries = module.subarray(start, section.end);
+  const grown = leb(count + added.length);
+  const more = Uint8Array.from(added.flat());
+  const size = leb(grown.length + entries.length + more.length);
+  return Buffer.concat([Uint8Array.from([sections.import, ...size, ...grown]), entries, more]);
+};
+
+const memoryImports = (reader: Reader, pages: readonly number[]): number[][] => {
+  const { module, name } = hostMemory;
+  const place = [module.length, ...Buffer.from(module, "ascii"), name.length, ...Buffer.from(name, "ascii"), 0x02];
+  const imports: number[][] = [];
   reader.vector(() => {
     const { min } = readMemory(reader);
-    body.push(1, ...leb(min), ...leb(pages[count] ?? min));
-    count++;
+    imports.push([...place, 1, ...leb(min), ...leb(pages[imports.length] ?? min)]);
   });
-  return [...leb(count), ...body];
+  return imports;
+};
+
+const readImport = (reader: Reader): { module: string; name: string; memory: Limits | null } => {
+  const module = reader.name();
+  const name = reader.name();
+  const at = reader.at;
+  const kind = reader.byte();
+  let memory: Limits | null = null;
+  if (kind === 0x00) reader.u32();
+  else if (kind === 0x01) {
+    readValueType(reader);
+    readLimits(reader, "table");
+  } else if (kind === 0x02) memory = readMemory(reader);
+  else if (kind === 0x03) {
+    readValueType(reader);
+    reader.byte();
+  } else if (kind === 0x04) {
+    reader.byte();
+    reader.u32();
+  } else throw unsupported(`an import of the kind 0x${kind.toString(16)}`, at);
+  return { module, name, memory };
 };
 
 const clampTables = (reader: Reader, module: Uint8Array, elements: readonly number[]): number[] => {
@@ -299,6 +355,13 @@ class Reader {
       }
     }
     throw malformed("an integer is too long", this.at);
+  }
+
+  name(): string {
+    const length = this.u32();
+    const start = this.at;
+    this.skip(length);
+    return Buffer.from(this.#bytes.subarray(start, this.at)).toString("utf8");
   }
 
   /** Reads a length and that many items; a length that the bytes can't hold fails as soon as they run out. */

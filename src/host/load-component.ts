@@ -3,6 +3,7 @@ import { Worker } from "node:worker_threads";
 import { Invalid, Refused, Stalled } from "../api/errors.ts";
 import type { HostConfig } from "../api/host.ts";
 import type { CompiledCache, CompiledComponent, CompiledFiles } from "./compiled-cache.ts";
+import { type MemoryPages, wantedMemory } from "./core-module.ts";
 import type { TranspileJob, TranspileOutcome } from "./transpile-worker.ts";
 import type { WorkerSetup } from "./worker-protocol.ts";
 
@@ -26,6 +27,7 @@ export const loadComponent = async (config: HostConfig, cache: CompiledCache, co
   return {
     source: pathToFileURL(compiled.sourceFile).href,
     modules: new Map(modules),
+    memories: new Map(compiled.modules.flatMap(({ name, bytes }) => memoryOf(name, bytes))),
     component: compiled.decoded,
     limits: config.limits,
     callsPerInstance: config.callsPerInstance,
@@ -39,6 +41,11 @@ export const loadComponent = async (config: HostConfig, cache: CompiledCache, co
       privateRanges: config.privateRanges ?? [],
     },
   };
+};
+
+const memoryOf = (name: string, bytes: Uint8Array): [string, MemoryPages][] => {
+  const wanted = wantedMemory(bytes);
+  return wanted === null ? [] : [[name, wanted]];
 };
 
 const compileAndCache = async (config: HostConfig, cache: CompiledCache, component: Uint8Array): Promise<CompiledComponent> => {

@@ -1,4 +1,5 @@
 import type { AddressInfo } from "node:net";
+import { availableParallelism } from "node:os";
 import { messageOf } from "../api/errors.ts";
 import type { HostConfig } from "../api/host.ts";
 import { hostServer } from "./server.ts";
@@ -21,7 +22,7 @@ export interface Listening {
  */
 export const runHost = async (config: HostConfig, signal: AbortSignal): Promise<void> => {
   const print = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
-  const host = new ToolHost(config, { now: () => performance.now(), log: (line) => print({ guest: line }) });
+  const host = new ToolHost(config, { now: () => performance.now(), log: (line) => print({ guest: line }), cores: availableParallelism() });
   const server = hostServer(host);
   await new Promise<void>((listening, failed) => {
     server.once("error", failed);

@@ -21,6 +21,7 @@ export interface ToolHostDeps {
   /** Milliseconds on a monotonic clock. */
   readonly now: () => number;
   readonly log: (line: GuestLine) => void;
+  readonly cores: number;
 }
 
 /** What a host tells of itself to whoever delivers to it. */
@@ -137,7 +138,7 @@ export class ToolHost {
 
   async #startPool(bytes: Uint8Array, afterwards: () => Promise<void>): Promise<void> {
     const setup = await loadComponent(this.#config, this.#cache, bytes);
-    const pool = new WorkerPool({ setup, now: this.#deps.now, log: this.#deps.log });
+    const pool = new WorkerPool({ setup, now: this.#deps.now, log: this.#deps.log, cores: this.#deps.cores });
     if (this.#addresses !== undefined) pool.dialOnly(this.#addresses);
     await pool.start();
     await afterwards();

@@ -1,7 +1,8 @@
 import type { WitFunction } from "../api/wit.ts";
 import { jcoName } from "../translate/jco-names.ts";
-import { memoryExport } from "./core-module.ts";
+import { hostMemory } from "./core-module.ts";
 import { LiftingGuard } from "./lifting-budget.ts";
+import type { MemoryShelf } from "./memory-shelf.ts";
 
 /** The transpiled module's only export that we use. */
 export type Instantiate = (
@@ -16,22 +17,30 @@ type Exported = (...parameters: readonly unknown[]) => unknown;
 /** One instance of the component, all of it made at once: stepping through it with promises would cost five times as much. */
 export class ToolInstance {
   readonly guard: LiftingGuard;
-  readonly #memories: WebAssembly.Memory[] = [];
+  readonly #memories: { readonly module: string; readonly memory: WebAssembly.Memory }[] = [];
   readonly #exports: Readonly<Record<string, unknown>>;
   calls = 0;
 
-  constructor(instantiate: Instantiate, modules: ReadonlyMap<string, WebAssembly.Module>, imports: object, liftingLimit: number) {
+  constructor(
+    instantiate: Instantiate,
+    modules: ReadonlyMap<string, WebAssembly.Module>,
+    shelf: MemoryShelf,
+    imports: object,
+    liftingLimit: number,
+  ) {
     this.guard = new LiftingGuard(liftingLimit);
+    const names = new Map([...modules].map(([name, module]) => [module, name]));
     const getCoreModule = (name: string): WebAssembly.Module => {
       const module = modules.get(name);
       if (module === undefined) throw new Error(`the transpiled component asks for a core module ${name} that it doesn't have`);
       return module;
     };
     const instantiateCore = (module: WebAssembly.Module, wanted?: WebAssembly.Imports): WebAssembly.Instance => {
-      const instance = new WebAssembly.Instance(module, wanted);
-      const memory = instance.exports[memoryExport];
-      if (memory instanceof WebAssembly.Memory) this.#memories.push(memory);
-      return instance;
+      const name = names.get(module) ?? "";
+      const memory = shelf.take(name);
+      if (memory === null) return new WebAssembly.Instance(module, wanted);
+      this.#memories.push({ module: name, memory });
+      return new WebAssembly.Instance(module, { ...wanted, [hostMemory.module]: { [hostMemory.name]: memory } });
     };
     // Never awaited: a component may export a function named `then`.
     this.#exports = instantiate(getCoreModule, imports, instantiateCore, this.guard) as Record<string, unknown>;
@@ -48,7 +57,16 @@ export class ToolInstance {
   /** Bytes of linear memory in use now. */
   get memoryBytes(): number {
     let sum = 0;
-    for (const memory of this.#memories) sum += memory.buffer.byteLength;
+    for (const { memory } of this.#memories) sum += memory.buffer.byteLength;
     return sum;
+  }
+  /**
+   * Gives the memories back for another instance, and tells how many bytes were not taken. Only for an instance whose code can never run again: one that
+   * awaits nothing, and that nobody will call.
+   */
+  giveBack(shelf: MemoryShelf): number {
+    let left = 0;
+    for (const { module, memory } of this.#memories.splice(0)) if (!shelf.giveBack(module, memory)) left += memory.buffer.byteLength;
+    return left;
   }
 }

@@ -5,7 +5,7 @@ declare namespace WebAssembly {
   interface Module {
     readonly __module: never;
   }
-  const Module: { new (bytes: Uint8Array): Module };
+  const Module: { new (bytes: Uint8Array): Module; imports(module: Module): { module: string; name: string; kind: string }[] };
 
   interface Instance {
     readonly exports: Readonly<Record<string, unknown>>;

@@ -22,6 +22,8 @@ export interface PoolDeps {
   /** Milliseconds on a monotonic clock. */
   readonly now: () => number;
   readonly log: (line: GuestLine) => void;
+  /** Cores of the machine. One is left to the thread that speaks HTTP. */
+  readonly cores: number;
 }
 
 /** Waiting calls per unit of concurrency before further ones are refused as busy. */
@@ -134,7 +136,10 @@ export class WorkerPool {
   }
 
   #queue(call: PoolCall, answer: (reply: PoolReply) => void): void {
-    const timers = [setTimeout(() => this.#giveUp(waiting), this.#limits.timeoutMs), setTimeout(() => this.#grow(), growAfterMs)];
+    const timers = [
+      setTimeout(() => this.#giveUp(waiting), this.#limits.timeoutMs),
+      setInterval(() => this.#growForWaiting(), growAfterMs),
+    ];
     const waiting: Waiting = { call, since: this.#deps.now(), answer, timers };
     this.#waiting.push(waiting);
     if (this.#places.size === 0) this.#grow();
@@ -171,6 +176,16 @@ export class WorkerPool {
       for (const timer of next.timers) clearTimeout(timer);
       this.#give(place, next.call, this.#deps.now() - next.since, next.answer);
     }
+  }
+
+  /**
+   * A call has waited. More workers help it where a core is free for them, or where the running calls take long, as those that await something do; short
+   * calls that follow one another on busy cores would only take turns.
+   */
+  #growForWaiting(): void {
+    const now = this.#deps.now();
+    const areSlow = [...this.#places].every(({ running }) => running !== undefined && now - running.started > growAfterMs);
+    if (areSlow || this.#places.size < this.#deps.cores - 1) this.#grow();
   }
 
   /** Starts a worker where all are busy: one at a time, up to one above the concurrency. */

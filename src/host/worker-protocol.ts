@@ -1,5 +1,6 @@
 import type { HostLimits, HostMount } from "../api/host.ts";
 import type { ComponentInterface } from "../api/wit.ts";
+import type { MemoryPages } from "./core-module.ts";
 import type { Failure } from "./failure.ts";
 import type { GuestLine } from "./wasi/call-context.ts";
 
@@ -8,6 +9,8 @@ export interface WorkerSetup {
   /** File URL of the transpiled source. */
   readonly source: string;
   readonly modules: ReadonlyMap<string, WebAssembly.Module>;
+  /** What the modules that have a memory want of the host, by the module's name. */
+  readonly memories: ReadonlyMap<string, MemoryPages>;
   readonly component: ComponentInterface;
   readonly limits: HostLimits;
   readonly callsPerInstance: number;

@@ -4,7 +4,7 @@ import { createInterface, type Interface } from "node:readline";
 import { messageOf, Stalled, Transient } from "../api/errors.ts";
 import type { HostConfig, SignedDocument } from "../api/host.ts";
 import type { Endpoint } from "../catalogue/state.ts";
-import { hostArguments, hostEntry } from "../host/node-arguments.ts";
+import { hostArguments, hostEntry, hostEnvironment } from "../host/node-arguments.ts";
 import type { GuestLine } from "../host/wasi/call-context.ts";
 
 /** Longest wait for a host to say where it listens, and to take what is delivered: compiling a large component takes seconds. */
@@ -46,7 +46,8 @@ export const startHostProcess = async (
 ): Promise<HostProcess> => {
   const child = spawn(process.execPath, [...hostArguments(config), hostEntry, "-"], {
     stdio: ["pipe", "pipe", "pipe"],
-    env: hostEnvironment(),
+    // Nothing of our own environment reaches a host: it may hold tokens.
+    env: hostEnvironment(config),
   });
   const ended = new Promise<string>((resolve) => {
     child.once("exit", (code, by) => resolve(by === null ? `exited with code ${code}` : `was ended by ${by}`));
@@ -72,12 +73,6 @@ export const startHostProcess = async (
     await ended;
     throw error;
   }
-};
-
-/** Nothing of our own environment reaches a host: it may hold tokens. */
-const hostEnvironment = (): Record<string, string> => {
-  const { NODE_COMPILE_CACHE } = process.env;
-  return NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
 };
 
 const listeningUrl = async (child: ChildProcess, lines: Interface, ended: Promise<string>, signal: AbortSignal): Promise<string> => {

@@ -61,29 +61,36 @@ const builtins: ReadonlyMap<number, readonly Immediate[]> = new Map<number, read
   [0x42, []], // thread.available-parallelism
 ]);
 
+/** Builtins that start, await or answer nothing: resources and error contexts. Every other one belongs to tasks, streams, futures or threads. */
+const synchronous: ReadonlySet<number> = new Set([0x02, 0x03, 0x04, 0x1c, 0x1d, 0x1e]);
+
 export interface LiftSyntax {
   readonly type: number;
   readonly isStackful: boolean;
 }
 
-/** Reads one entry of the canonical section: a `lift`, or null for what defines a core function. */
-export const readCanonicalFunction = (reader: ByteReader): LiftSyntax | null => {
+/** What one entry of the canonical section is: a lift or something that defines a core function, and whether it is asynchronous. */
+export interface CanonicalFunction {
+  readonly lift: LiftSyntax | null;
+  readonly isAsynchronous: boolean;
+}
+
+export const readCanonicalFunction = (reader: ByteReader): CanonicalFunction => {
   const start = reader.at;
   const opcode = reader.u8("a canonical function");
   if (opcode === 0x00 || opcode === 0x01) {
     reader.u8("the second byte of a canonical function");
     reader.u32("a function index");
     const options = readOptions(reader);
-    if (opcode === 0x01) return null;
-    return {
-      type: reader.u32("the type index of a lifted function"),
-      isStackful: options.has(asyncOption) && !options.has(callbackOption),
-    };
+    const isAsynchronous = options.has(asyncOption) || options.has(callbackOption);
+    if (opcode === 0x01) return { lift: null, isAsynchronous };
+    const type = reader.u32("the type index of a lifted function");
+    return { lift: { type, isStackful: options.has(asyncOption) && !options.has(callbackOption) }, isAsynchronous };
   }
   const immediates = builtins.get(opcode);
   if (!immediates) throw unsupported(`the component uses a canonical function that is not known here, opcode ${offsetText(opcode)}`, start);
   for (const immediate of immediates) skipImmediate(reader, immediate);
-  return null;
+  return { lift: null, isAsynchronous: !synchronous.has(opcode) };
 };
 
 const skipImmediate = (reader: ByteReader, immediate: Immediate): void => {

@@ -21,7 +21,7 @@ import { withDocs } from "./with-docs.ts";
  */
 export const decodeComponent = (bytes: Uint8Array, limits: DecodeLimits = defaultDecodeLimits): ComponentInterface => {
   const syntax = parseComponent(bytes, limits);
-  const bare = describeComponent(evaluateComponent(syntax.body, limits), limits);
+  const bare = describeComponent(evaluateComponent(syntax.body, limits), syntax.isAsynchronous, limits);
   const own = withOwnDocs(bare, syntax, limits);
   return withPackageDocs(own, syntax, limits);
 };

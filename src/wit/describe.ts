@@ -12,7 +12,7 @@ const maxNamesOfAType = 8;
  * Turns an evaluated component into plain data without docs, types still shared where the component shares them. Throws `Invalid`: `ComponentTooLarge`
  * where an instance exported under many names makes more functions than the limit has items, `ComponentUnsupported`.
  */
-export const describeComponent = (component: EvaluatedComponent, limits: DecodeLimits): ComponentInterface => {
+export const describeComponent = (component: EvaluatedComponent, isAsynchronous: boolean, limits: DecodeLimits): ComponentInterface => {
   const types = new TypeDescriber();
   const budget = new ItemBudget(limits);
   const functions: WitFunction[] = [];
@@ -30,6 +30,7 @@ export const describeComponent = (component: EvaluatedComponent, limits: DecodeL
     imports: [...component.imports].map(([id, entity]) => describeImport(id, entity)),
     exports: [...component.exports].map(([id, entity]): WitExport => ({ id, kind: entity.sort })),
     functions,
+    isAsynchronous,
     docs: { sources: [] },
   };
 };

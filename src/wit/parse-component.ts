@@ -23,12 +23,13 @@ export const parseComponent = (bytes: Uint8Array, limits: DecodeLimits): Compone
   const reader = new ByteReader(bytes, 0, bytes.length, limits.maxNameBytes);
   readPreamble(reader);
   const docsSections: { name: string; content: Uint8Array; at: number }[] = [];
-  const body = readBody(reader, new ItemBudget(limits), 0, (custom) => {
+  const found: FoundAnywhere = { isAsynchronous: false };
+  const body = readBody(reader, new ItemBudget(limits), found, 0, (custom) => {
     const at = custom.at;
     const name = custom.name("the name of a custom section");
     if (docsSectionNames.has(name)) docsSections.push({ name, content: custom.rest(), at });
   });
-  return { body, docsSections };
+  return { body, docsSections, isAsynchronous: found.isAsynchronous };
 };
 
 /** Reads the eight bytes that every component starts with. */
@@ -51,7 +52,18 @@ export const readPreamble = (reader: ByteReader): void => {
     throw unsupported(`a component of binary version ${version}; version ${componentVersion} is understood`, 4);
 };
 
-const readBody = (reader: ByteReader, budget: ItemBudget, depth: number, onCustom: (custom: ByteReader) => void): Definition[] => {
+/** What is said of the component as a whole, whichever of its inner components has it. */
+interface FoundAnywhere {
+  isAsynchronous: boolean;
+}
+
+const readBody = (
+  reader: ByteReader,
+  budget: ItemBudget,
+  found: FoundAnywhere,
+  depth: number,
+  onCustom: (custom: ByteReader) => void,
+): Definition[] => {
   budget.checkDepth(depth, reader.at);
   const body: Definition[] = [];
   while (!reader.done) {
@@ -70,7 +82,7 @@ const readBody = (reader: ByteReader, budget: ItemBudget, depth: number, onCusto
         break;
       case 4:
         readPreamble(section);
-        body.push({ op: "component", body: readBody(section, budget, depth + 1, () => {}), at: start });
+        body.push({ op: "component", body: readBody(section, budget, found, depth + 1, () => {}), at: start });
         break;
       case 5:
         readAll(section, "instances", budget, (at) => body.push(readInstance(section, budget, at)));
@@ -83,7 +95,8 @@ const readBody = (reader: ByteReader, budget: ItemBudget, depth: number, onCusto
         break;
       case 8:
         readAll(section, "canonical functions", budget, (at) => {
-          const lift = readCanonicalFunction(section);
+          const { lift, isAsynchronous } = readCanonicalFunction(section);
+          if (isAsynchronous) found.isAsynchronous = true;
           if (lift) body.push({ op: "lift", ...lift, at });
         });
         break;

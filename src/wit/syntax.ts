@@ -72,5 +72,6 @@ export type TypeSyntax =
 /** A parsed component and its custom sections that carry docs, in the order found. */
 export interface ComponentSyntax {
   readonly body: readonly Definition[];
+  readonly isAsynchronous: boolean;
   readonly docsSections: readonly { readonly name: string; readonly content: Uint8Array; readonly at: number }[];
 }

@@ -41,7 +41,7 @@ export const startExample = async (example: string, interfaceId: string, reach: 
     cacheFolder,
   };
   const setup = await loadComponent(config, new CompiledCache(cacheFolder, config.component, config.limits.memoryBytes), bytes);
-  const pool = new WorkerPool({ setup, now: () => performance.now(), log: () => undefined });
+  const pool = new WorkerPool({ setup, now: () => performance.now(), log: () => undefined, cores: 2 });
   await pool.start();
   return {
     call: async (name, args) => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { Invalid } from "../../../src/api/errors.ts";
-import { clampCoreModule, coreModuleResources, memoryExport } from "../../../src/host/core-module.ts";
+import { clampCoreModule, coreModuleResources, hostMemory, wantedMemory } from "../../../src/host/core-module.ts";
 
 const text = (value: string): number[] => [value.length, ...Buffer.from(value)];
 const section = (id: number, ...body: number[]): number[] => [id, body.length, ...body];
@@ -19,8 +19,16 @@ interface Exports {
   readonly exports: Readonly<Record<string, { grow(by: number): number; readonly buffer: ArrayBuffer; readonly length: number }>>;
 }
 
-const instantiate = (bytes: Uint8Array): Exports["exports"] =>
-  new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports as Exports["exports"];
+/** As the host does: with a memory of the size that the module wants. */
+const instantiate = (bytes: Uint8Array): Exports["exports"] => linked(bytes).exports;
+
+const linked = (bytes: Uint8Array): Exports & { readonly given: WebAssembly.Memory | null } => {
+  const wanted = wantedMemory(bytes);
+  const given = wanted && new WebAssembly.Memory({ initial: wanted.initial, maximum: wanted.maximum });
+  const imports = given ? { [hostMemory.module]: { [hostMemory.name]: given } } : {};
+  const { exports } = new WebAssembly.Instance(new WebAssembly.Module(new Uint8Array(bytes)), imports);
+  return { exports: exports as Exports["exports"], given };
+};
 
 describe("what a core module may take", () => {
   it("is read from its memories and tables", () => {
@@ -49,18 +57,31 @@ describe("a clamped module", () => {
     assert.throws(() => t?.grow(1), RangeError);
   });
 
-  it("shows its memory even if it exported nothing, something else, or has sections after", () => {
+  it("takes its memory from the host, whatever other sections it has, and everything else stays where it was", () => {
     const global = section(6, 1, 0x7f, 0, 0x41, 7, 0x0b);
-    const cases = [
-      module(openMemory),
-      module(openMemory, exportsMemory),
-      module(openMemory, global, section(7, 1, ...text("g"), 3, 0), section(0, ...text("note"))),
-      module(openMemory, section(11, 1, 0, 0x41, 0, 0x0b, 1, 0x61)),
-    ];
-    for (const bytes of cases) {
-      const exports = instantiate(clampCoreModule(bytes, { memoryPages: [2], tableElements: [] }));
-      assert.equal(exports[memoryExport]?.buffer.byteLength, 65_536);
+    const importsFunction = section(2, 1, ...text("m"), ...text("f"), 0, 0);
+    const cases = {
+      alone: module(openMemory),
+      exported: module(openMemory, exportsMemory),
+      "before a global and a custom section": module(openMemory, global, section(7, 1, ...text("g"), 3, 0), section(0, ...text("note"))),
+      "with data": module(openMemory, section(11, 1, 0, 0x41, 0, 0x0b, 1, 0x61)),
+      "after a custom section": module(section(0, ...text("note")), openMemory),
+    };
+    for (const [what, bytes] of Object.entries(cases)) {
+      const { given } = linked(clampCoreModule(bytes, { memoryPages: [2], tableElements: [] }));
+      assert.equal(given?.buffer.byteLength, 65_536, what);
     }
+    const beside = clampCoreModule(module(funcType, importsFunction, openMemory), { memoryPages: [2], tableElements: [] });
+    assert.deepEqual(
+      WebAssembly.Module.imports(new WebAssembly.Module(new Uint8Array(beside))).map(({ kind }) => kind),
+      ["function", "memory"],
+    );
+    assert.deepEqual(wantedMemory(beside), { initial: 1, maximum: 2 });
+  });
+
+  it("wants no memory where it defined none, even if it imports another module's", () => {
+    assert.equal(wantedMemory(module(funcType)), null);
+    assert.equal(wantedMemory(module(section(2, 1, ...text("m"), ...text("memory"), 2, 0, 1))), null);
   });
 
   it("keeps what it imports as it was", () => {
@@ -86,6 +107,8 @@ describe("a core module that can't be contained is refused", () => {
     "with a 64-bit memory": module(section(5, 1, 4, 1)),
     "with custom pages": module(section(5, 1, 8, 1, 0)),
     "with a 64-bit table": module(section(4, 1, 0x70, 4, 1)),
+    "that imports under the host's own name": module(section(2, 1, ...text("ambit:host"), ...text("memory"), 2, 0, 1)),
+    "with an import of a kind that no one knows": module(section(2, 1, ...text("m"), ...text("x"), 9, 0)),
     "with several memories": module(section(5, 2, 0, 1, 0, 1)),
     "with a table that starts from several instructions": module(section(4, 1, 0x40, 0, 0x70, 0, 2, 0xd0, 0x70, 0xd0, 0x70, 0x0b)),
   };

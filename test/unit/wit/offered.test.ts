@@ -25,6 +25,7 @@ const componentOf = (functions: readonly WitFunction[], exports: readonly string
   imports: [],
   exports: [...new Set([...exports, ...functions.map((one) => one.interface ?? one.name)])].map((id) => ({ id, kind: "instance" })),
   functions,
+  isAsynchronous: false,
   docs: { sources: [] },
 });
 
