@@ -26,8 +26,8 @@ export const controlledBy = (owner: ClusterObject): OwnerReference => {
 /**
  * Applies an object that `owner` controls, and takes over nothing that it doesn't: an object of somebody else under the wanted name is `Stalled` (`ForeignObject`).
  *
- * Fields of our own objects are taken back from whoever changed them. One that isn't there, as far as the store knows, is looked for once more and then applied without
- * force, so that what another made in that moment is a conflict.
+ * Fields of our own objects are taken back from whoever changed them. One that isn't there, as far as the store knows, is looked for once more and then only made: what another
+ * made in that moment is a `Conflict`.
  */
 export const applyOwned = async <T extends ClusterObject>(
   { applier, client }: { readonly applier: Applier; readonly client: Pick<ClusterClient, "get"> },
@@ -37,7 +37,7 @@ export const applyOwned = async <T extends ClusterObject>(
   const known = live ?? (await client.get<T>(type, desired.metadata, signal).catch(undefinedIfMissing));
   if (known !== undefined && !isControlledBy(known, owner.uid)) throw foreign(type, known);
   const wanted = { ...desired, metadata: { ...desired.metadata, ownerReferences: [owner] } };
-  const options: ApplyOptions<T> = { signal, force: known !== undefined, live: known };
+  const options: ApplyOptions<T> = known === undefined ? { signal, mustBeNew: true } : { signal, force: true, live: known };
   return applier.apply<T>(type, wanted, options);
 };
 

@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { after, before, describe, test } from "node:test";
 import { loadAccess } from "../../src/kube/access.ts";
 import { ApplyConflict } from "../../src/kube/api-error.ts";
-import { Applier } from "../../src/kube/apply.ts";
+import { Applier, type Desired } from "../../src/kube/apply.ts";
 import { ClusterClient } from "../../src/kube/client.ts";
 import { systemClock } from "../../src/kube/clock.ts";
 import { EventRecorder } from "../../src/kube/events.ts";
@@ -165,6 +165,22 @@ describe("the cluster core against a real API server", { skip: reason ?? false }
     const want = { type: configMaps, desired: { metadata: { name: "foreign", namespace }, data: { b: "1" } }, owner, live: undefined };
     await assert.rejects(applyOwned({ applier, client }, want, signal), { code: "ForeignObject" });
     assert.equal((await client.get(configMaps, foreign.metadata)).metadata.resourceVersion, foreign.metadata.resourceVersion);
+  });
+
+  test("an object that must be new is made, and one that is there is never touched", async () => {
+    const applier = new Applier({ client, fieldManager: "ambit" });
+    const wants: readonly (readonly [ResourceType, Desired])[] = [
+      [configMaps, { metadata: { name: "new", namespace }, data: { a: "1" } }],
+      [deployments, deployment("new", "host:1")],
+      [namespaces, { metadata: { name: `${namespace}-new` } }],
+    ];
+    for (const [type, want] of wants) {
+      const { object } = await applier.apply(type, want, { mustBeNew: true });
+      const again = new Applier({ client, fieldManager: "another" }).apply(type, want, { mustBeNew: true, force: true });
+      await assert.rejects(again, { code: "Conflict" });
+      assert.equal((await client.get(type, object.metadata)).metadata.resourceVersion, object.metadata.resourceVersion);
+      await client.delete(type, object.metadata);
+    }
   });
 
   test("a list comes in pages, all of one version", async () => {

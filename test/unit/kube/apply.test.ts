@@ -124,6 +124,12 @@ describe("server-side apply", () => {
     assert.equal(it.server.seen.length, 2);
   });
 
+  test("calls an object of another uid a conflict, as the server itself does where there is none", async () => {
+    const causes = [{ reason: "FieldValueInvalid", field: "metadata.uid", message: "field is immutable" }];
+    await using it = await underTest(() => ({ status: 422, json: { kind: "Status", code: 422, reason: "Invalid", details: { causes } } }));
+    await assert.rejects(it.applier.apply(deployments, desired(1), { live: live("1") }), { code: "Conflict", status: 409 });
+  });
+
   test("writes integers beyond doubles exactly", async () => {
     await using it = await underTest(() => ({
       text: '{"metadata":{"name":"github","namespace":"agents","uid":"u1","resourceVersion":"1"},"spec":{"max":18446744073709551615}}',

@@ -47,7 +47,7 @@ describe("an owned object", () => {
     const [looked, applied] = it.server.seen;
     assert.equal(looked?.method, "GET");
     assert.equal(applied?.query.get("force"), "false");
-    assert.deepEqual(JSON.parse(applied?.body ?? "").metadata, { ...desired.metadata, ownerReferences: [owner] });
+    assert.deepEqual(JSON.parse(applied?.body ?? "").metadata, { ...desired.metadata, ownerReferences: [owner], resourceVersion: "1" });
   });
 
   test("is brought back, with force, to that very object when it is ours", async () => {
