@@ -32,6 +32,8 @@ const queuedPerWorker = 8;
 const idleMs = 15_000;
 /** A call waits so long for a worker to become free before another is started: most calls are shorter than a start. */
 const growAfterMs = 5;
+/** A call that has run so long is no short one: it computes, or awaits something. */
+const slowMs = 25;
 /** A call that has run so long may yet be ended by its deadline, and its worker with it: a spare is warmed to take its place. */
 const suspectAfterMs = 250;
 
@@ -184,7 +186,7 @@ export class WorkerPool {
    */
   #growForWaiting(): void {
     const now = this.#deps.now();
-    const areSlow = [...this.#places].every(({ running }) => running !== undefined && now - running.started > growAfterMs);
+    const areSlow = [...this.#places].every(({ running }) => running !== undefined && now - running.started > slowMs);
     if (areSlow || this.#places.size < this.#deps.cores - 1) this.#grow();
   }
 

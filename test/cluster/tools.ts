@@ -48,7 +48,7 @@ const recipes = {
       ]),
     ),
     link: kubernetesVersion,
-    takes: "about five minutes, and a gigabyte of Go's own cache",
+    takes: "about five minutes",
   },
   etcd: { module: "go.etcd.io/etcd/server/v3", programs: { etcd: "go.etcd.io/etcd/server/v3" }, takes: "about half a minute" },
   containerd: {
