@@ -64,6 +64,8 @@ export const apiServerArguments = ({ credentials, folder, etcdPort, port, listen
   `--service-account-signing-key-file=${credentials.serviceAccountKey}`,
   `--service-account-key-file=${credentials.serviceAccountPublicKey}`,
   `--service-cluster-ip-range=${clusterAddresses.services}`,
+  // The node's name is in no DNS.
+  "--kubelet-preferred-address-types=InternalIP",
   "--allow-privileged=true",
   "--profiling=false",
 ];
