@@ -82,6 +82,7 @@ const ownTypeAt: Readonly<Record<string, string>> = {
   metadata: "ObjectMeta",
   "status.conditions[]": "Condition",
   "spec.review.reach": "Reach",
+  "status.observed.reach": "Reach",
 };
 
 /**

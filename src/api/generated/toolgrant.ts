@@ -194,6 +194,12 @@ export interface ToolGrantStatus {
   readonly phase?: "Draft" | "Active" | "Drifted" | "Withheld" | "Invalid";
   readonly observed?: ObservedDefinition;
   /**
+   * Code that the grant approves now, by the sha256 of the component's bytes. Calls go only to hosts that run one of these.
+   *
+   * @maxItems 16
+   */
+  readonly components?: readonly string[];
+  /**
    * How what is true now differs from what was reviewed.
    *
    * @maxItems 100
@@ -221,9 +227,17 @@ export interface ObservedDefinition {
    */
   readonly digest: string;
   /**
-   * The definition as canonical JSON; absent where it is longer than allowed here.
+   * The definition as canonical JSON; absent where it is longer than allowed here, and then the tool is not offered.
    */
   readonly text?: string;
+  /**
+   * The code that says so: sha256 of the component's bytes.
+   */
+  readonly component?: string;
+  /**
+   * What that code may touch now, in the words of `review.reach`.
+   */
+  readonly reach?: Reach;
 }
 /**
  * One difference.
