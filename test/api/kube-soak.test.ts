@@ -301,6 +301,7 @@ describe("the reflector and the queue over ten thousand changes", { skip: reason
 
   test("ten thousand changes were made", (context) => {
     assert.ok(writers.writes.length >= 10_000);
+    assertNothingMissed();
     const count = missed(told, writers.writes).length;
     const kinds = Map.groupBy(troubles, ({ error }) => (error instanceof AmbitError ? error.code : String(error)));
     const counts = [...kinds].map(([code, all]) => `${code} ${all.length}`).join(", ");
