@@ -1,12 +1,8 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { sha256Of } from "../src/api/digest.ts";
-import { defaultHostLimits, type HostConfig } from "../src/api/host.ts";
-import { CompiledCache } from "../src/host/compiled-cache.ts";
-import { loadComponent } from "../src/host/load-component.ts";
-import { WorkerPool } from "../src/host/worker-pool.ts";
+import { defaultHostLimits } from "../src/api/host.ts";
+import { startComponentPool } from "../test/support/component-pool.ts";
 import { atOnce, type Figure, oneAtATime, percentile } from "./measure.ts";
 
 const components = fileURLToPath(new URL("../test/fixtures/components/", import.meta.url));
@@ -48,32 +44,14 @@ export const freshInstanceFigures = async (): Promise<Figure[]> => {
 
 const measured = async (subject: Subject): Promise<Figure[]> => {
   const bytes = await readFile(join(components, subject.file));
-  const cacheFolder = await mkdtemp(join(tmpdir(), "ambit-bench-"));
-  const config: HostConfig = {
-    component: sha256Of(bytes),
-    rootKey: "",
-    podUid: "bench",
-    listen: { address: "127.0.0.1", port: 0 },
-    allowedHosts: [],
-    resolver: "system",
-    hostOverrides: {},
-    environment: {},
-    mounts: [],
-    limits: { ...defaultHostLimits, concurrency: 1 },
-    callsPerInstance: 1,
-    cacheFolder,
-  };
-  const setup = await loadComponent(config, new CompiledCache(cacheFolder, config.component, config.limits.memoryBytes), bytes);
-  const pool = new WorkerPool({ setup, now: () => performance.now(), log: () => undefined, cores: 2 });
-  await pool.start();
+  const pool = await startComponentPool(bytes, { limits: { ...defaultHostLimits, concurrency: 1 } });
   const call = async (): Promise<void> => {
     const { reply } = await pool.run({ interface: subject.interface, function: subject.function, arguments: JSON.stringify(subject.args) });
     if (reply.kind !== "answer") throw new Error(`${subject.what}: ${JSON.stringify(reply)}`);
   };
   const samples = await oneAtATime(2000, 500, call);
   const rate = await atOnce(5000, 4, call);
-  await pool.close(0);
-  await rm(cacheFolder, { recursive: true, force: true });
+  await pool.close();
   return [
     { name: `fresh instance a call, ${subject.what}, one worker`, value: rate, unit: "calls/s", aim: subject.aim },
     { name: `the same, one at a time, p50`, value: percentile(samples, 0.5), unit: "ms", aim: null },

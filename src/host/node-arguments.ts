@@ -7,6 +7,19 @@ import { pathsForMounts } from "./wasi/filesystem/mount-paths.ts";
 const maxMemoryPages = 16_384;
 
 /**
+ * How V8 collects garbage in a host. Left to itself it collects the whole heap for every few dozen megabytes of guests' memory, on all cores: more than all
+ * else that a short call costs. Workers collect by themselves between calls (`GuestCalls.collect`), and their heaps are too small for help from other
+ * threads to pay.
+ */
+export const engineFlags: readonly string[] = [
+  "--expose-gc",
+  "--single-threaded-gc",
+  "--no-incremental-marking",
+  "--external-memory-accounted-in-global-limit",
+  "--external-memory-max-growing-factor=8",
+];
+
+/**
  * The flags of Node under which a host runs, the same in a pod and as a child of the embedded runtime: no file but Ambit's own code, the cache and the
  * mounts, no child process, no native addon, no inspector, no code from strings.
  */
@@ -18,13 +31,7 @@ export const hostArguments = (config: Pick<HostConfig, "cacheFolder" | "mounts">
   ...[config.cacheFolder, ...pathsForMounts(config.mounts).write].map((path) => `--allow-fs-write=${path}`),
   "--disallow-code-generation-from-strings",
   `--wasm-max-mem-pages=${maxMemoryPages}`,
-  // Left to itself V8 collects the whole heap for every few dozen megabytes of guests' memory, on all cores: more than all else that a short call costs.
-  // Workers collect by themselves between calls (`GuestCalls.collect`), and their heaps are too small for help from other threads to pay.
-  "--expose-gc",
-  "--single-threaded-gc",
-  "--no-incremental-marking",
-  "--external-memory-accounted-in-global-limit",
-  "--external-memory-max-growing-factor=8",
+  ...engineFlags,
   "--disable-warning=ExperimentalWarning",
   // --allow-worker: the workers run under the same permissions, and the only code in them is ours and what jco made.
   "--disable-warning=PERM0006",
