@@ -8,7 +8,7 @@ import { dirname, join, resolve } from "node:path";
  */
 
 /** Judged without a file system, a network, a clock or a process: what they need of those is passed in. In order, from what knows least. */
-const pure = ["api", "wit", "egress", "tickets", "declaration", "translate", "grants"] as const;
+const pure = ["api", "wit", "egress", "tickets", "identity", "declaration", "translate", "grants"] as const;
 const edges = ["oci", "kube", "manifests", "host", "catalogue"] as const;
 
 /** What each folder may import besides itself. A folder that is not listed may not exist. */
@@ -17,6 +17,7 @@ export const mayImport: ReadonlyMap<string, readonly string[]> = new Map<string,
   ["wit", ["api"]],
   ["egress", ["api"]],
   ["tickets", ["api"]],
+  ["identity", ["api"]],
   ["declaration", ["api"]],
   ["translate", ["api", "declaration"]],
   ["grants", ["api", "egress", "declaration", "translate"]],
@@ -25,8 +26,9 @@ export const mayImport: ReadonlyMap<string, readonly string[]> = new Map<string,
   ["manifests", pure],
   ["host", pure],
   ["catalogue", pure],
+  ["operator", [...pure, ...edges]],
   ["local", [...pure, ...edges]],
-  ["cli", [...pure, ...edges, "local"]],
+  ["cli", [...pure, ...edges, "operator", "local"]],
 ]);
 
 /** What pure folders may import from Node and from packages: computing, and no effect. */
