@@ -6,7 +6,7 @@ import type { Workload, WorkloadComponent } from "../api/generated/workload.ts";
 import type { ComponentInterface, WitFunction } from "../api/wit.ts";
 import { reachOf } from "../grants/reach.ts";
 import type { Written } from "../manifests/read.ts";
-import { decodeComponent } from "../wit/decode.ts";
+import { KnownInterfaces } from "../wit/known-interfaces.ts";
 import { type NotOffered, offeredFunctions } from "../wit/offered.ts";
 import { withDocs } from "../wit/with-docs.ts";
 
@@ -49,15 +49,13 @@ export interface WorkloadObservation {
   readonly components: ReadonlyMap<string, ComponentObservation>;
 }
 
-/** Interfaces kept by digest: decoding is pure, and a change elsewhere must not repeat it. */
-const interfacesKept = 1024;
 /** Components read at once: each holds its bytes while it is decoded. */
 const readAtOnce = 4;
 
 /** Reads what components are, and remembers by digest what it read. */
 export class ComponentObserver {
   readonly #fetch: FetchComponent;
-  readonly #interfaces = new Map<Sha256Digest, ComponentInterface>();
+  readonly #interfaces = new KnownInterfaces();
 
   constructor(fetch: FetchComponent) {
     this.#fetch = fetch;
@@ -100,13 +98,7 @@ export class ComponentObserver {
   }
 
   async #interfaceOf(fetched: FetchedComponent): Promise<ComponentInterface> {
-    const known = this.#interfaces.get(fetched.digest);
-    if (known) return known;
-    const decoded = decodeComponent(await fetched.read());
-    this.#interfaces.set(fetched.digest, decoded);
-    const [oldest] = this.#interfaces.keys();
-    if (oldest && this.#interfaces.size > interfacesKept) this.#interfaces.delete(oldest);
-    return decoded;
+    return this.#interfaces.get(fetched.digest) ?? this.#interfaces.of(fetched.digest, await fetched.read());
   }
 }
 

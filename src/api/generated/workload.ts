@@ -1,5 +1,6 @@
 // Generated from crds/ by `npm run generate`. Do not edit.
 import type { Condition } from "../condition.ts";
+import type { JsonObject } from "../json.ts";
 import type { ObjectMeta } from "../object-meta.ts";
 
 /**
@@ -17,6 +18,10 @@ export interface Workload {
  */
 export interface WorkloadSpec {
   /**
+   * Pods of each component. Also set by the scale subresource, so that an autoscaler can be pointed at the Workload. `ambit up` runs one host a component.
+   */
+  readonly replicas: number;
+  /**
    * The components. Each gets its own sandbox and only the reach written beside it.
    *
    * @minItems 1
@@ -29,6 +34,7 @@ export interface WorkloadSpec {
    * @maxItems 32
    */
   readonly volumes?: readonly Volume[];
+  readonly pod?: WorkloadSpecPod;
   /**
    * Whether images may be named by a tag. What the tag meant when it was looked up is what runs, and shows in the status.
    */
@@ -54,11 +60,22 @@ export interface WorkloadComponent {
    * Where the component's bytes are: an OCI reference with a digest, such as `ghcr.io/example/tools/github@sha256:…`. A tag alone is accepted only with `allowTags`. `file:PATH`, relative to the manifest and optionally followed by `@sha256:…` of the bytes, is for development with `ambit up` and is refused in a cluster.
    */
   readonly image: string;
+  readonly imagePullSecret?: WorkloadSpecComponentsImagePullSecret;
   readonly wit?: WitText;
   readonly tools?: ToolSelection;
   readonly localResources?: LocalResources;
   readonly limits: CallLimits;
+  readonly resources?: WorkloadSpecComponentsResources;
   readonly reuse: InstanceReuse;
+}
+/**
+ * A secret of the type `kubernetes.io/dockerconfigjson` in the same namespace, for Ambit to pull the component with. The sandbox never sees it. `ambit up` uses the Docker configuration of whoever runs it.
+ */
+export interface WorkloadSpecComponentsImagePullSecret {
+  /**
+   * Name of the secret.
+   */
+  readonly name: string;
 }
 /**
  * WIT text whose doc comments describe the component's functions, for components built without documentation sections. It adds words, never functions or types.
@@ -148,6 +165,23 @@ export interface CallLimits {
   readonly concurrency: number;
 }
 /**
+ * What the pod requests and may use, as for any container. Where it does not say, requests are small and the memory limit follows from `limits`.
+ */
+export interface WorkloadSpecComponentsResources {
+  /**
+   * What is set aside for the pod.
+   */
+  readonly requests?: {
+    [k: string]: string;
+  };
+  /**
+   * What the pod may use at most.
+   */
+  readonly limits?: {
+    [k: string]: string;
+  };
+}
+/**
  * Whether an instance serves more than one call. By default each call gets a fresh one.
  */
 export interface InstanceReuse {
@@ -181,6 +215,57 @@ export interface ClaimedVolume {
   readonly claimName: string;
 }
 /**
+ * Where the pods go and what else is written on them. Nothing here changes what a sandbox may do.
+ */
+export interface WorkloadSpecPod {
+  /**
+   * Further labels of the pods.
+   */
+  readonly labels?: {
+    [k: string]: string;
+  };
+  /**
+   * Further annotations of the pods.
+   */
+  readonly annotations?: {
+    [k: string]: string;
+  };
+  /**
+   * Labels that a node must have.
+   */
+  readonly nodeSelector?: {
+    [k: string]: string;
+  };
+  /**
+   * Taints of nodes that the pods tolerate, as in a pod's spec.
+   *
+   * @maxItems 32
+   *
+   * Items: One toleration.
+   */
+  readonly tolerations?: readonly JsonObject[];
+  /**
+   * Which nodes and pods to be near to, or far from, as in a pod's spec.
+   */
+  readonly affinity?: JsonObject;
+  /**
+   * How the pods are spread, as in a pod's spec.
+   *
+   * @maxItems 16
+   *
+   * Items: One constraint.
+   */
+  readonly topologySpreadConstraints?: readonly JsonObject[];
+  /**
+   * The container runtime, for instance one with a further sandbox around the pod.
+   */
+  readonly runtimeClassName?: string;
+  /**
+   * The pods' priority.
+   */
+  readonly priorityClassName?: string;
+}
+/**
  * What was observed. Written by Ambit alone.
  */
 export interface WorkloadStatus {
@@ -196,6 +281,14 @@ export interface WorkloadStatus {
    * Items: One aspect of the state.
    */
   readonly conditions?: readonly Condition[];
+  /**
+   * Pods that there are, of all components together divided by their number; for autoscalers.
+   */
+  readonly replicas?: number;
+  /**
+   * Label selector of the pods, as text; for autoscalers.
+   */
+  readonly selector?: string;
   /**
    * What each component turned out to be.
    *
@@ -215,6 +308,17 @@ export interface ComponentStatus {
    * sha256 of the component's bytes.
    */
   readonly digest?: string;
+  /**
+   * The image with the digest that it was resolved to.
+   */
+  readonly resolved?: string;
+  readonly fault?: WorkloadStatusComponentsFault;
+  /**
+   * Ready pods, by the code that they run. During a rollout there are two kinds.
+   *
+   * @maxItems 16
+   */
+  readonly pods?: readonly WorkloadStatusComponentsPods[];
   /**
    * What it imports, and therefore all that it could use.
    *
@@ -237,6 +341,32 @@ export interface ComponentStatus {
    * @maxItems 100
    */
   readonly notOffered?: readonly NotOfferedFunctionStatus[];
+}
+/**
+ * Why it is not known, or not run, as it is in the spec. What ran before still runs.
+ */
+export interface WorkloadStatusComponentsFault {
+  /**
+   * Why, as a stable word.
+   */
+  readonly reason: string;
+  /**
+   * Why, for a person, and what to do.
+   */
+  readonly message: string;
+}
+/**
+ * The pods with one code.
+ */
+export interface WorkloadStatusComponentsPods {
+  /**
+   * sha256 of the component's bytes.
+   */
+  readonly digest: string;
+  /**
+   * How many are ready for calls.
+   */
+  readonly ready: number;
 }
 /**
  * One offered function.

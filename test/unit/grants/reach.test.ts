@@ -24,6 +24,7 @@ const spec: WorkloadSpec = {
     { name: "docs", persistentVolumeClaim: { claimName: "docs-claim" } },
     { name: "scratch", ephemeral: {} },
   ],
+  replicas: 1,
   allowTags: false,
   draftGrants: true,
   suspend: false,
