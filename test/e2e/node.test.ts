@@ -136,21 +136,22 @@ describe("the built-in node", { skip: reason ?? false }, () => {
       metadata: { name: "client", namespace },
       spec: { podSelector: { matchLabels: { app: "client" } }, policyTypes: ["Egress"], egress },
     });
-    const timedOut = "TimeoutError";
+    // kube-router rejects instead of dropping.
+    const rejected = "ECONNREFUSED";
     await apply(policy([]));
-    await eventually(timedOut, `http://${outside}/`);
-    assert.equal(await fetched(`http://${elsewhere}/`), timedOut);
+    await eventually(rejected, `http://${outside}/`);
+    assert.equal(await fetched(`http://${elsewhere}/`), rejected);
 
     const [file, ...args] = await node.commandInPod(namespace, "client");
     const beside = (address: string): Promise<string> => {
-      const script = `fetch("http://${address}/", {signal: AbortSignal.timeout(2000)}).then((r) => r.text()).catch((e) => e.name).then(console.log)`;
+      const script = `fetch("http://${address}/", {signal: AbortSignal.timeout(2000)}).then((r) => r.text()).catch((e) => e.cause?.code ?? e.name).then(console.log)`;
       return run(file, [...args, process.execPath, "-e", script]).then(({ stdout }) => stdout.trim());
     };
-    assert.equal(await beside(outside), timedOut);
+    assert.equal(await beside(outside), rejected);
 
     await apply(policy([{ to: [{ ipBlock: { cidr: `${outside}/32` } }], ports: [{ port: 80 }] }]));
     await eventually(outside, `http://${outside}/`);
     assert.equal(await beside(outside), outside);
-    assert.equal(await beside(elsewhere), timedOut);
+    assert.equal(await beside(elsewhere), rejected);
   });
 });
