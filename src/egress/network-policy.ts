@@ -1,0 +1,100 @@
+import { hostPort as hostListens, labels, managedByAmbit } from "../api/cluster-names.ts";
+import { byFirst, type Peer, peerKey } from "./route.ts";
+
+/** Pods of one namespace, by their labels. */
+export interface PodSource {
+  readonly namespace: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** A `networking.k8s.io/v1` NetworkPolicy, as far as Ambit writes and reads it. */
+export interface NetworkPolicySpec {
+  readonly podSelector: LabelSelector;
+  readonly policyTypes: readonly string[];
+  readonly ingress: readonly IngressRule[];
+  readonly egress: readonly EgressRule[];
+}
+
+interface IngressRule {
+  readonly from: readonly PolicyPeer[];
+  readonly ports: readonly PolicyPort[];
+}
+
+interface EgressRule {
+  readonly to: readonly PolicyPeer[];
+  readonly ports: readonly PolicyPort[];
+}
+
+interface PolicyPeer {
+  readonly ipBlock?: { readonly cidr: string };
+  readonly namespaceSelector?: LabelSelector;
+  readonly podSelector?: LabelSelector;
+}
+
+interface PolicyPort {
+  readonly protocol: string;
+  readonly port: number | string;
+}
+
+interface LabelSelector {
+  readonly matchLabels?: Readonly<Record<string, string>>;
+}
+
+/** The API server puts the name of every namespace in this label. */
+const namespaceName = "kubernetes.io/metadata.name";
+
+/**
+ * The policy of one component's pods: in come only `callers`, to the host's port; out go only `peers`. No name service is among them.
+ *
+ * Equal peers in any order give the same policy.
+ */
+export const componentPolicy = (
+  workload: string,
+  component: string,
+  callers: readonly PodSource[],
+  peers: readonly Peer[],
+): NetworkPolicySpec => ({
+  podSelector: { matchLabels: { [labels.workload]: workload, [labels.component]: component } },
+  policyTypes: ["Ingress", "Egress"],
+  ingress: callers.length === 0 ? [] : [{ from: callers.map(podsPeer), ports: [{ protocol: "TCP", port: hostListens }] }],
+  egress: egressRules(peers),
+});
+
+/** Lets nothing in and nothing out of any pod that Ambit runs in a namespace; other policies open what they name. */
+export const denyAllPolicy: NetworkPolicySpec = {
+  podSelector: { matchLabels: { [labels.managedBy]: managedByAmbit } },
+  policyTypes: ["Ingress", "Egress"],
+  ingress: [],
+  egress: [],
+};
+
+/** A rule for each port, so that a thousand addresses on one port are one rule. */
+const egressRules = (peers: readonly Peer[]): EgressRule[] => {
+  const byPort = new Map<string, { readonly port: number | string; readonly peers: Map<string, Peer> }>();
+  for (const peer of peers) {
+    const key = JSON.stringify(peer.port);
+    const rule = byPort.get(key) ?? { port: peer.port, peers: new Map<string, Peer>() };
+    rule.peers.set(peerKey(peer), peer);
+    byPort.set(key, rule);
+  }
+  return [...byPort].sort(byFirst).map(([, rule]) => ({
+    to: [...rule.peers].sort(byFirst).map(([, peer]) => (peer.kind === "range" ? { ipBlock: { cidr: peer.cidr } } : podsPeer(peer))),
+    ports: [{ protocol: "TCP", port: rule.port }],
+  }));
+};
+
+const podsPeer = ({ namespace, labels }: PodSource): PolicyPeer => ({
+  namespaceSelector: { matchLabels: { [namespaceName]: namespace } },
+  podSelector: { matchLabels: labels },
+});
+
+/** What a policy that `componentPolicy` made lets out: its inverse. What it would not have written is passed over. */
+export const policyPeersOf = (spec: { readonly egress?: readonly EgressRule[] | null } | undefined): readonly Peer[] =>
+  (spec?.egress ?? []).flatMap(({ to, ports }) => (to ?? []).flatMap((peer) => (ports ?? []).flatMap((port) => peerOf(peer, port))));
+
+const peerOf = ({ ipBlock, namespaceSelector, podSelector }: PolicyPeer, { port }: PolicyPort): Peer[] => {
+  if (ipBlock !== undefined) return typeof port === "number" ? [{ kind: "range", cidr: ipBlock.cidr, port }] : [];
+  const namespace = namespaceSelector?.matchLabels?.[namespaceName];
+  const selected = podSelector?.matchLabels;
+  return namespace === undefined || selected === undefined ? [] : [{ kind: "pods", namespace, labels: selected, port }];
+};
