@@ -4,15 +4,18 @@ import type { JsonValue } from "./json.ts";
 /**
  * How a host process is started and spoken to. The cluster's pods and the embedded runtime's child processes are the same in this.
  *
- * A host starts empty: it knows the digest of its component and the operator's root public key. It takes, in this order, a signed key set, a signed
- * address table and the component's bytes; only then is it ready. Calls come with a ticket (`src/api/ticket.ts`).
+ * A host starts empty: it knows the digest of its component and the operator's root public key. It takes, in this order, a signed certificate (with TLS), a
+ * signed key set, a signed address table and the component's bytes; only then is it ready. Calls come with a ticket (`src/api/ticket.ts`).
  */
 export interface HostConfig {
   readonly component: Sha256Digest;
   /** Ed25519 public key, SPKI DER in base64: what signs key sets and address tables. */
   readonly rootKey: string;
+  /** In a pod the downward API tells it, in the environment variable `AMBIT_POD_UID`. */
   readonly podUid: string;
   readonly listen: { readonly address: string; readonly port: number };
+  /** `tls` in a pod: with a key of the host's own, for which the operator delivers a certificate. `http` on loopback. */
+  readonly transport: "http" | "tls";
   readonly allowedHosts: readonly string[];
   /** Where names are looked up: only in the delivered table (cluster), or by the system's resolver under the same address rules (embedded). */
   readonly resolver: "table" | "system";
@@ -53,7 +56,7 @@ export const defaultHostLimits: HostLimits = {
   concurrency: 4,
 };
 
-/** Signed by the root key: `signature` is Ed25519 over the UTF-8 bytes of `payload`, base64. The payload is JSON of one of the two shapes below. */
+/** Signed by the root key: `signature` is Ed25519 over the UTF-8 bytes of `payload`, base64. The payload is JSON of one of the shapes below. */
 export interface SignedDocument {
   readonly payload: string;
   readonly signature: string;
@@ -66,6 +69,13 @@ export interface KeySet {
   readonly time: number;
   /** At most two are valid at once. `publicKey` is SPKI DER in base64. */
   readonly keys: readonly { readonly kid: string; readonly publicKey: string; readonly notAfter: number }[];
+}
+
+/** The certificate for this start of the host, in PEM: for the key that it has shown by TLS, made out as `hostServerName` says. */
+export interface CertificateDocument {
+  readonly kind: "certificate";
+  readonly boot: string;
+  readonly certificate: string;
 }
 
 /** A table with a version not above the one in force is refused. */

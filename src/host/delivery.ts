@@ -1,6 +1,6 @@
 import { createPublicKey, type KeyObject, verify } from "node:crypto";
 import { Invalid, messageOf, Refused } from "../api/errors.ts";
-import type { AddressTableDocument, KeySet, SignedDocument } from "../api/host.ts";
+import type { AddressTableDocument, CertificateDocument, KeySet, SignedDocument } from "../api/host.ts";
 import type { TicketKey } from "../tickets/ticket.ts";
 
 /** Most keys that may be in force at once: one, and one more while keys rotate. */
@@ -69,6 +69,12 @@ export class Deliveries {
       throw new Refused("DeliveryOutdated", `an address table of version ${this.#tableVersion} is in force`);
     this.#tableVersion = version;
     return table;
+  }
+
+  takeCertificate(document: unknown): string {
+    const { certificate } = this.#open(document, "certificate") as CertificateDocument;
+    if (typeof certificate !== "string") throw new Invalid("DeliveryMalformed", "a certificate is text, in PEM");
+    return certificate;
   }
 
   #open(document: unknown, kind: string): object {

@@ -22,8 +22,14 @@ export interface Listening {
  */
 export const runHost = async (config: HostConfig, signal: AbortSignal): Promise<void> => {
   const print = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
-  const host = new ToolHost(config, { now: () => performance.now(), log: (line) => print({ guest: line }), cores: availableParallelism() });
-  const server = hostServer(host);
+  const tls = config.transport === "tls" ? new (await import("./tls-listener.ts")).TlsListener() : undefined;
+  const host = new ToolHost(config, {
+    now: () => performance.now(),
+    log: (line) => print({ guest: line }),
+    cores: availableParallelism(),
+    present: tls?.present,
+  });
+  const server = hostServer(host, tls?.serve);
   await new Promise<void>((listening, failed) => {
     server.once("error", failed);
     server.listen(config.listen.port, config.listen.address, listening);

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from "node:http";
 import { AmbitError, Invalid, Refused, Stalled, Transient, Waiting } from "../api/errors.ts";
 import type { HostRefusal } from "../api/host.ts";
 import { ticketHeader } from "../tickets/ticket.ts";
@@ -31,6 +31,10 @@ const routes: Readonly<Record<string, Handler>> = {
     body: JSON.stringify({ ready: host.missing.length === 0, missing: host.missing }),
   }),
   "GET /v1/boot": (host) => ({ status: 200, body: JSON.stringify(host.boot) }),
+  "PUT /v1/certificate": async (host, request) => {
+    host.takeCertificate(await readJson(request));
+    return done;
+  },
   "PUT /v1/keys": async (host, request) => {
     host.takeKeys(await readJson(request));
     return done;
@@ -47,9 +51,13 @@ const routes: Readonly<Record<string, Handler>> = {
 
 const done: Answer = { status: 200, body: "{}" };
 
-/** The HTTP API of a host, on plain `node:http`: the hop costs every call, and there is nothing to route. */
-export const hostServer = (host: ToolHost): Server =>
-  createServer({ keepAliveTimeout: 60_000, requestTimeout: 60_000, headersTimeout: 10_000 }, (request, response) => {
+export type RequestListener = (request: IncomingMessage, response: ServerResponse) => void;
+
+export type ServeHttp = (options: ServerOptions, listener: RequestListener) => Server;
+
+/** The HTTP API of a host, on plain `node:http` or on `serve`'s server: the hop costs every call, and there is nothing to route. */
+export const hostServer = (host: ToolHost, serve: ServeHttp = createServer): Server =>
+  serve({ keepAliveTimeout: 60_000, requestTimeout: 60_000, headersTimeout: 10_000 }, (request, response) => {
     void answer(host, request, response);
   });
 

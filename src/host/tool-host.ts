@@ -22,6 +22,8 @@ export interface ToolHostDeps {
   readonly now: () => number;
   readonly log: (line: GuestLine) => void;
   readonly cores: number;
+  /** With TLS: takes a certificate into use. Throws `Refused` or `Invalid` for one that is not for this host's key. */
+  readonly present?: ((certificate: string) => void) | undefined;
 }
 
 /** What a host tells of itself to whoever delivers to it. */
@@ -45,6 +47,7 @@ export class ToolHost {
   readonly #deliveries: Deliveries;
   readonly #cache: CompiledCache;
   readonly #nonces = new UsedNonces(nonceCapacity);
+  #isCertified = false;
   #keys: ReadonlyMap<string, TicketKey> | undefined;
   /** Time of day minus monotonic time, by the signed time of the last key set. */
   #clockOffset = 0;
@@ -69,6 +72,7 @@ export class ToolHost {
   get missing(): readonly string[] {
     const missing: string[] = [];
     if (this.#isClosing) missing.push("shutdown");
+    if (this.#deps.present !== undefined && !this.#isCertified) missing.push("certificate");
     if (this.#keys === undefined) missing.push("keys");
     if (this.#config.resolver === "table" && this.#addresses === undefined) missing.push("addresses");
     if (this.#pool === undefined) missing.push("component");
@@ -84,6 +88,13 @@ export class ToolHost {
   async resume(): Promise<void> {
     const bytes = await this.#cache.readComponent();
     if (bytes !== undefined) await this.#load(bytes);
+  }
+
+  takeCertificate(document: unknown): void {
+    const certificate = this.#deliveries.takeCertificate(document);
+    if (this.#deps.present === undefined) throw new Refused("NotOverTls", "this host speaks plain HTTP and has no use for a certificate");
+    this.#deps.present(certificate);
+    this.#isCertified = true;
   }
 
   takeKeys(document: unknown): void {

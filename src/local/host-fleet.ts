@@ -170,6 +170,7 @@ export class HostFleet {
       rootKey: this.#deps.keys.rootPublicKey,
       podUid: randomUUID(),
       listen: { address: "127.0.0.1", port: 0 },
+      transport: "http",
       allowedHosts,
       resolver: "system",
       hostOverrides: this.#deps.hostOverrides,

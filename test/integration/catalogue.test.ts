@@ -34,6 +34,7 @@ const serving = async () => {
     rootKey: keys.rootPublicKey,
     podUid: "pod-of-the-test",
     listen: { address: "127.0.0.1", port: 0 },
+    transport: "http",
     allowedHosts: [],
     resolver: "system",
     hostOverrides: {},

@@ -65,6 +65,7 @@ export const startHost = async (setup: HostSetup): Promise<HostUnderTest> => {
     rootKey: spkiBase64(root.publicKey),
     podUid: "pod-under-test",
     listen: { address: "127.0.0.1", port: 0 },
+    transport: "http",
     allowedHosts: [],
     resolver: "system",
     hostOverrides: {},

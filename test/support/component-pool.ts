@@ -22,6 +22,7 @@ export const startComponentPool = async (bytes: Uint8Array, given: Given = {}): 
     rootKey: "",
     podUid: "pool",
     listen: { address: "127.0.0.1", port: 0 },
+    transport: "http",
     allowedHosts: [],
     resolver: "system",
     hostOverrides: {},

@@ -1,0 +1,33 @@
+import type { Server as HttpServer } from "node:http";
+import { createServer, type Server } from "node:https";
+import { Refused } from "../api/errors.ts";
+import { newCertificateKey } from "../identity/certificate.ts";
+import { provisionalCertificate, readCertificate } from "../identity/host-identity.ts";
+import type { ServeHttp } from "./server.ts";
+
+/**
+ * TLS under a key of this start of the host, which never leaves its memory. Until a certificate was delivered it shows one made by itself: that proves the
+ * key to the operator, lets the kubelet ask for readiness, and nobody else believes it.
+ */
+export class TlsListener {
+  readonly #key = newCertificateKey();
+  #server: Server | undefined;
+
+  readonly serve: ServeHttp = (options, listener): HttpServer => {
+    const certificate = provisionalCertificate(this.#key, Date.now());
+    this.#server = createServer({ ...options, ...this.#context(certificate), handshakeTimeout: 10_000 }, listener);
+    return this.#server;
+  };
+
+  /** New connections get this certificate; those that are open go on. Throws `Invalid` (`CertificateMalformed`) and `Refused` (`CertificateMisdirected`). */
+  readonly present = (certificate: string): void => {
+    if (!readCertificate(certificate).checkPrivateKey(this.#key)) {
+      throw new Refused("CertificateMisdirected", "the certificate is for another key than this host's");
+    }
+    this.#server?.setSecureContext(this.#context(certificate));
+  };
+
+  #context(certificate: string) {
+    return { key: this.#key.export({ type: "pkcs8", format: "pem" }), cert: certificate, minVersion: "TLSv1.3" } as const;
+  }
+}
