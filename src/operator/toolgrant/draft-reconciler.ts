@@ -1,0 +1,149 @@
+import { LRUCache } from "lru-cache";
+import { AmbitError, Transient, Waiting } from "../../api/errors.ts";
+import type { WitFunction } from "../../api/wit.ts";
+import { draftLabel } from "../../grants/draft.ts";
+import { isConflict, isNotFound } from "../../kube/api-error.ts";
+import type { Applier, Desired } from "../../kube/apply.ts";
+import type { ClusterClient } from "../../kube/client.ts";
+import type { EventRecorder } from "../../kube/events.ts";
+import { keyText, type ManagedFields, type ObjectKey, objectPath } from "../../kube/object.ts";
+import { done, type Outcome, type Reconciler } from "../../kube/reconciler.ts";
+import { offeredFunctions } from "../../wit/offered.ts";
+import type { ComponentStore } from "../component-store.ts";
+import type { OperatorStores } from "../context.ts";
+import { type ClusterToolGrant, type ClusterWorkload, toolGrants } from "../kinds.ts";
+import { fieldManagers } from "../names.ts";
+import { type DraftPlan, decideDrafts } from "./drafts.ts";
+
+export interface DraftDeps {
+  readonly stores: Pick<OperatorStores, "toolGrants" | "workloads">;
+  readonly components: ComponentStore;
+  readonly client: Pick<ClusterClient, "get" | "request" | "delete">;
+  /** Under the field manager `ambit-toolgrant`. */
+  readonly applier: Applier;
+  readonly events: Pick<EventRecorder, "record">;
+}
+
+/** A component that could not be had is asked for again after this. */
+const retryMs = 15_000;
+const touchedKept = 20_000;
+
+/**
+ * Keeps a draft for each tool of a Workload that nobody has granted. A draft is ours while no other field manager ever wrote to it: then it follows the component, and goes when
+ * the tool goes. Whatever a person or Git touched is never written again, nor deleted.
+ */
+export const draftReconciler = (deps: DraftDeps): Reconciler => {
+  /** UIDs of drafts that others wrote to: they stay theirs. */
+  const touched = new LRUCache<string, true>({ max: touchedKept });
+  return async (key, signal) => {
+    const { workload, components, passing } = await gather(deps, key, signal);
+    const plan = decideDrafts({
+      namespace: key.namespace ?? "",
+      workload: key.name,
+      exists: workload !== undefined,
+      draftGrants: workload?.spec.draftGrants ?? false,
+      components,
+      grants: deps.stores.toolGrants.find("workload", keyText(key)),
+    });
+    const made = await apply(deps, withoutTaken(deps, key, plan), touched, signal);
+    if (workload && made > 0) {
+      const note = `${made} ${made === 1 ? "tool waits" : "tools wait"} for review: \`kubectl ambit review -n ${key.namespace}\` lists them`;
+      deps.events.record(workload, { type: "Normal", reason: "Drafted", action: "Draft", note });
+    }
+    return passing ?? done;
+  };
+};
+
+interface Gathered {
+  readonly workload: ClusterWorkload | undefined;
+  readonly components: ReadonlyMap<string, readonly WitFunction[] | null>;
+  readonly passing: Outcome | null;
+}
+
+const gather = async ({ stores, components: store }: DraftDeps, key: ObjectKey, signal: AbortSignal): Promise<Gathered> => {
+  const found = stores.workloads.get(keyText(key));
+  const workload = found?.metadata.deletionTimestamp === undefined ? found : undefined;
+  const components = new Map<string, readonly WitFunction[] | null>();
+  let passing: Outcome | null = null;
+  if (workload === undefined) return { workload, components, passing };
+  for (const component of workload.spec.components) {
+    try {
+      const { interface: described } = await store.fetch(workload, component, signal);
+      components.set(component.name, offeredFunctions(described, component.tools?.exclude ?? []).offered);
+    } catch (thrown) {
+      signal.throwIfAborted();
+      if (!(thrown instanceof AmbitError)) throw thrown;
+      components.set(component.name, null);
+      if (thrown instanceof Transient || thrown instanceof Waiting)
+        passing = { kind: "waiting", retryAfterMs: retryMs, on: thrown.message };
+    }
+  }
+  return { workload, components, passing };
+};
+
+/** Without drafts whose name another grant has: one that a person turned to another tool. */
+const withoutTaken = ({ stores }: DraftDeps, key: ObjectKey, plan: DraftPlan): DraftPlan => ({
+  ...plan,
+  create: plan.create.filter(({ metadata }) => stores.toolGrants.get(keyText({ ...key, name: metadata.name })) === undefined),
+});
+
+/** Resolves to how many drafts were made. */
+const apply = async (deps: DraftDeps, plan: DraftPlan, touched: LRUCache<string, true>, signal: AbortSignal): Promise<number> => {
+  const { client, applier } = deps;
+  let made = 0;
+  for (const grant of plan.create) {
+    try {
+      await applier.apply<ClusterToolGrant>(toolGrants, grant as unknown as Desired, { mustBeNew: true, signal });
+      made++;
+    } catch (thrown) {
+      // Somebody made one meanwhile: theirs stays.
+      if (!isConflict(thrown)) throw thrown;
+    }
+  }
+  for (const { live, wanted } of plan.refresh) {
+    const now = await untouched(client, live, touched, signal);
+    if (!now) continue;
+    const { resourceVersion, uid } = now.metadata;
+    await client.request({
+      method: "PATCH",
+      path: objectPath(toolGrants, now.metadata),
+      query: { fieldManager: fieldManagers.toolgrant, fieldValidation: "Strict" },
+      contentType: "application/apply-patch+yaml",
+      body: { ...wanted, metadata: { ...wanted.metadata, resourceVersion, uid } },
+      signal,
+    });
+  }
+  for (const live of plan.sweep) {
+    const now = await untouched(client, live, touched, signal);
+    if (!now) continue;
+    const { resourceVersion = "", uid = "" } = now.metadata;
+    await client.delete(toolGrants, now.metadata, { resourceVersion, uid }, signal);
+  }
+  return made;
+};
+
+/** The draft as the API server has it now, if it is the very one that was seen and nobody but us ever wrote to it. */
+const untouched = async (
+  client: Pick<ClusterClient, "get">,
+  seen: ClusterToolGrant,
+  touched: LRUCache<string, true>,
+  signal: AbortSignal,
+): Promise<ClusterToolGrant | null> => {
+  if (touched.has(seen.metadata.uid ?? "")) return null;
+  try {
+    const now = await client.get<ClusterToolGrant>(toolGrants, seen.metadata, signal);
+    if (now.metadata.uid !== seen.metadata.uid) return null;
+    const isOurs =
+      now.spec.review === undefined && now.metadata.labels?.[draftLabel] === "true" && isSoleManager(now.metadata.managedFields ?? []);
+    if (isOurs) return now;
+    if (now.metadata.uid !== undefined) touched.set(now.metadata.uid, true);
+    return null;
+  } catch (thrown) {
+    if (isNotFound(thrown)) return null;
+    throw thrown;
+  }
+};
+
+/** An object without any record was taken over by somebody who cleared it. */
+const isSoleManager = (managedFields: readonly ManagedFields[]): boolean =>
+  managedFields.length > 0 && managedFields.every(({ manager }) => manager === fieldManagers.toolgrant);

@@ -1,0 +1,68 @@
+import type { ToolGrant } from "../../api/generated/toolgrant.ts";
+import type { WitFunction } from "../../api/wit.ts";
+import { draftLabel } from "../../grants/draft.ts";
+import { grantText } from "../../grants/grant-digest.ts";
+import { proposeGrants, toolText } from "../../grants/proposals.ts";
+import type { ClusterToolGrant } from "../kinds.ts";
+
+export interface SeenTools {
+  readonly namespace: string;
+  readonly workload: string;
+  /** False where the Workload is gone, or on its way out. */
+  readonly exists: boolean;
+  /** Whether it asks for drafts. */
+  readonly draftGrants: boolean;
+  /** By component: what it offers, or null where that is not known now. */
+  readonly components: ReadonlyMap<string, readonly WitFunction[] | null>;
+  /** Every grant that names the Workload. */
+  readonly grants: readonly ClusterToolGrant[];
+}
+
+/** `refresh` and `sweep` are for drafts that turn out to be nobody else's: that is asked of the API server, not of a store. */
+export interface DraftPlan {
+  readonly create: readonly ToolGrant[];
+  readonly refresh: readonly { readonly live: ClusterToolGrant; readonly wanted: ToolGrant }[];
+  readonly sweep: readonly ClusterToolGrant[];
+  /** Tools beyond the number that is drafted, or that can't be declared: for `ambit draft` and a person. */
+  readonly leftToPersons: number;
+}
+
+/** Drafts of one component at most; the rest on demand. */
+const mostDrafts = 100;
+
+/** Which drafts are to be made, renewed and swept. Pure. */
+export const decideDrafts = ({ namespace, workload, exists, draftGrants, components, grants }: SeenTools): DraftPlan => {
+  const drafts = grants.filter(isUnreviewedDraft);
+  if (!exists) return { create: [], refresh: [], sweep: drafts, leftToPersons: 0 };
+  const known = [...components].flatMap(([component, offered]) => (offered ? [{ component, offered }] : []));
+  const proposals = proposeGrants({ namespace, workload, components: known });
+  const wanted = new Map(proposals.flatMap(({ grant }) => (grant ? [[toolText(grant.spec.tool), grant] as const] : [])));
+  const offered = new Set(
+    proposals.map(({ component, fn }) => toolText({ workload, component, interface: fn.interface, function: fn.name })),
+  );
+  const granted = new Set(grants.map(({ spec }) => toolText(spec.tool)));
+
+  const missing = draftGrants ? [...wanted].filter(([tool]) => !granted.has(tool)).map(([, grant]) => grant) : [];
+  const counts = new Map<string, number>();
+  for (const { spec } of drafts) counts.set(spec.tool.component, (counts.get(spec.tool.component) ?? 0) + 1);
+  const create = missing
+    .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
+    .filter(({ spec: { tool } }) => {
+      const count = (counts.get(tool.component) ?? 0) + 1;
+      counts.set(tool.component, count);
+      return count <= mostDrafts;
+    });
+  const refresh = drafts.flatMap((live) => {
+    const grant = wanted.get(toolText(live.spec.tool));
+    return grant && live.metadata.name === grant.metadata.name && grantText(live.spec) !== grantText(grant.spec)
+      ? [{ live, wanted: grant }]
+      : [];
+  });
+  const isVanished = ({ spec: { tool } }: ClusterToolGrant) => components.get(tool.component) !== null && !offered.has(toolText(tool));
+  const undeclarable = proposals.filter(({ grant }) => grant === null).length;
+  return { create, refresh, sweep: drafts.filter(isVanished), leftToPersons: missing.length - create.length + undeclarable };
+};
+
+/** As far as it says itself; whether a person touched it is another question. */
+const isUnreviewedDraft = ({ metadata, spec }: ClusterToolGrant): boolean =>
+  metadata.labels?.[draftLabel] === "true" && spec.review === undefined && metadata.deletionTimestamp === undefined;
