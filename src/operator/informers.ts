@@ -35,7 +35,7 @@ export interface Informers {
 }
 
 export const operatorInformers = ({ client, clock, random, log }: InformersOptions): Informers => {
-  const all: Informer<never>[] = [];
+  const all: Pick<Informer<ClusterObject>, "synced" | "run">[] = [];
   const informer = <T extends ClusterObject>(type: ResourceType, indexes: Readonly<Record<string, Index<T>>>, labelSelector?: string) => {
     const made = new Informer<T>({
       client,
@@ -46,7 +46,7 @@ export const operatorInformers = ({ client, clock, random, log }: InformersOptio
       selection: { labelSelector },
       onTrouble: ({ error, next, inMs }) => log({ message: "watching failed", kind: type.kind, error, next, inMs }),
     });
-    all.push(made as Informer<never>);
+    all.push(made);
     return made.store;
   };
   const ours = `${labels.managedBy}=${managedByAmbit}`;

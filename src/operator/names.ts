@@ -27,11 +27,14 @@ const hashDigits = 8;
  *
  * Two pairs can still come to one name (`a-b` and `c`, `a` and `b-c`): who comes second is told that the object belongs to the other.
  */
-export const componentObjectName = (workload: string, component: string): string => {
-  const plain = `${workload}-${component}`;
+export const componentObjectName = (workload: string, component: string): string => joinedName(workload, component);
+
+/** Two names as one that a Service, a label or a volume may have. */
+export const joinedName = (first: string, second: string): string => {
+  const plain = `${first}-${second}`;
   if (plain.length <= longestName && serviceName.test(plain)) return plain;
   const hash = createHash("sha256")
-    .update(JSON.stringify([workload, component]))
+    .update(JSON.stringify([first, second]))
     .digest("hex")
     .slice(0, hashDigits);
   const lettersFirst = /^[a-z]/.test(plain) ? plain : `w-${plain}`;

@@ -282,7 +282,7 @@ export interface WorkloadStatus {
    */
   readonly conditions?: readonly Condition[];
   /**
-   * Pods that there are, of all components together divided by their number; for autoscalers.
+   * Pods that each component has, by the one with the fewest; for autoscalers.
    */
   readonly replicas?: number;
   /**

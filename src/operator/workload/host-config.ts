@@ -1,0 +1,53 @@
+import { createHash } from "node:crypto";
+import type { Sha256Digest } from "../../api/digest.ts";
+import type { WorkloadComponent } from "../../api/generated/workload.ts";
+import type { HostConfig, HostMount } from "../../api/host.ts";
+import { canonicalJson, type JsonValue } from "../../api/json.ts";
+import { hostLimits } from "../../manifests/quantities.ts";
+import { hostPort } from "../names.ts";
+
+/** Places in a host's container. */
+export const hostPlaces = {
+  /** Folder of the ConfigMap with the configuration. */
+  config: "/etc/ambit/host",
+  /** Name of the file in it. */
+  configFile: "config.json",
+  /** The component and what was compiled from it; lasts as long as the pod. */
+  cache: "/var/lib/ambit/cache",
+  /** Folder of the volumes, each in a folder of its name. */
+  volumes: "/var/lib/ambit/volumes",
+} as const;
+
+/** What a host of this component is started with, as JSON text that is the same for the same host. */
+export const hostConfigText = (component: WorkloadComponent, digest: Sha256Digest, rootKey: string): string => {
+  const { allowedHosts = [], environment } = component.localResources ?? {};
+  const config: HostConfig = {
+    component: digest,
+    rootKey,
+    // Only the pod knows it, and fills it in from its environment.
+    podUid: "",
+    // All addresses, of either family.
+    listen: { address: "", port: hostPort },
+    transport: "tls",
+    allowedHosts,
+    resolver: "table",
+    hostOverrides: {},
+    environment: environment?.config ?? {},
+    mounts: mountsOf(component),
+    limits: hostLimits(component.limits),
+    callsPerInstance: component.reuse.calls,
+    cacheFolder: hostPlaces.cache,
+  };
+  return canonicalJson(config as unknown as JsonValue);
+};
+
+/** Ends the name of the ConfigMap, so that pods of two configurations never read each other's. */
+export const configHash = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 10);
+
+const mountsOf = (component: WorkloadComponent): HostMount[] =>
+  (component.localResources?.volumeMounts ?? []).map(({ name, mountPath, readOnly }) => ({
+    name,
+    folder: `${hostPlaces.volumes}/${name}`,
+    mountPath,
+    readOnly,
+  }));

@@ -1,0 +1,158 @@
+import type { Sha256Digest } from "../../api/digest.ts";
+import type { Workload, WorkloadComponent, WorkloadSpec } from "../../api/generated/workload.ts";
+import { podUidVariable } from "../../host/pod-uid.ts";
+import { hostLimits } from "../../manifests/quantities.ts";
+import { componentLabels, hostContainer, hostPort, joinedName, labels, shortDigest } from "../names.ts";
+import { hostPlaces } from "./host-config.ts";
+
+/** Ambit's own image, in which hosts run. */
+export interface HostImage {
+  readonly image: string;
+  readonly pullPolicy: "Always" | "IfNotPresent" | "Never";
+  /** Names of secrets in the Workload's namespace. */
+  readonly pullSecrets: readonly string[];
+}
+
+/** Unlike root and everybody's own user; the image's. */
+const hostUser = 65532;
+
+/** The catalogue hears within this time that a pod is on its way out, and sends it no more calls. */
+const farewellSeconds = 5;
+/** A host lets running calls finish for ten seconds after that. */
+const shutdownSeconds = 15;
+
+/** What a host takes besides its instances: Node, what was compiled, results on their way. */
+const hostMemory = 256;
+const cacheSize = "1Gi";
+const ephemeralSize = "1Gi";
+
+/**
+ * The pod of a component: satisfies the Pod Security Standard *restricted*, has no token, no service links, no DNS and nothing to write to but its cache and its volumes.
+ */
+export const podTemplate = (
+  workload: Workload,
+  component: WorkloadComponent,
+  digest: Sha256Digest,
+  configMap: string,
+  host: HostImage,
+): object => {
+  const { pod = {} } = workload.spec;
+  return {
+    metadata: {
+      labels: {
+        ...pod.labels,
+        ...componentLabels(workload.metadata.name, component.name),
+        [labels.digest]: shortDigest(digest),
+      },
+      annotations: {
+        ...pod.annotations,
+        "kubectl.kubernetes.io/default-container": hostContainer,
+      },
+    },
+    spec: {
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
+      // A host resolves nothing, and this way it could not.
+      dnsPolicy: "None",
+      dnsConfig: { nameservers: ["127.0.0.1"] },
+      terminationGracePeriodSeconds: farewellSeconds + shutdownSeconds,
+      securityContext: {
+        runAsNonRoot: true,
+        runAsUser: hostUser,
+        runAsGroup: hostUser,
+        fsGroup: hostUser,
+        seccompProfile: { type: "RuntimeDefault" },
+      },
+      ...(host.pullSecrets.length > 0 ? { imagePullSecrets: host.pullSecrets.map((name) => ({ name })) } : {}),
+      ...placement(workload.spec),
+      containers: [container(component, host)],
+      volumes: [
+        { name: "ambit-config", configMap: { name: configMap } },
+        { name: "ambit-cache", emptyDir: { sizeLimit: cacheSize } },
+        ...mountedVolumes(workload.spec, component),
+      ],
+    },
+  };
+};
+
+const placement = ({ pod = {} }: WorkloadSpec): object => {
+  const { nodeSelector, tolerations, affinity, topologySpreadConstraints, runtimeClassName, priorityClassName } = pod;
+  const written = { nodeSelector, tolerations, affinity, topologySpreadConstraints, runtimeClassName, priorityClassName };
+  return Object.fromEntries(Object.entries(written).filter(([, value]) => value !== undefined));
+};
+
+const container = (component: WorkloadComponent, { image, pullPolicy }: HostImage): object => ({
+  name: hostContainer,
+  image,
+  imagePullPolicy: pullPolicy,
+  args: ["host", "--config", `${hostPlaces.config}/${hostPlaces.configFile}`],
+  env: [{ name: podUidVariable, valueFrom: { fieldRef: { fieldPath: "metadata.uid" } } }],
+  ports: [{ name: "calls", containerPort: hostPort, protocol: "TCP" }],
+  // Ready once everything was delivered.
+  readinessProbe: {
+    httpGet: { path: "/readyz", port: "calls", scheme: "HTTPS" },
+    periodSeconds: 1,
+    timeoutSeconds: 2,
+    failureThreshold: 3,
+  },
+  livenessProbe: {
+    httpGet: { path: "/healthz", port: "calls", scheme: "HTTPS" },
+    initialDelaySeconds: 5,
+    periodSeconds: 10,
+    timeoutSeconds: 5,
+    failureThreshold: 6,
+  },
+  lifecycle: { preStop: { sleep: { seconds: farewellSeconds } } },
+  securityContext: {
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: { drop: ["ALL"] },
+  },
+  resources: resourcesOf(component),
+  volumeMounts: [
+    { name: "ambit-config", mountPath: hostPlaces.config, readOnly: true },
+    { name: "ambit-cache", mountPath: hostPlaces.cache },
+    ...volumeMounts(component),
+  ],
+});
+
+/** The memory limit has room for as many instances as run at once, each as large as it may become; what is asked for is what a host takes when nothing runs. */
+const resourcesOf = ({ limits, resources }: WorkloadComponent): object => {
+  const { memoryBytes, concurrency } = hostLimits(limits);
+  const memory = hostMemory + Math.ceil(memoryBytes / 1024 ** 2) * concurrency;
+  return {
+    requests: { cpu: "50m", memory: "128Mi", ...resources?.requests },
+    limits: { cpu: String(Math.min(concurrency, 4)), memory: `${memory}Mi`, ...resources?.limits },
+  };
+};
+
+/** Names of a component's volumes, and whether it only reads them. */
+const mountedNames = (component: WorkloadComponent): Map<string, boolean> => {
+  const readOnly = new Map<string, boolean>();
+  for (const mount of component.localResources?.volumeMounts ?? []) {
+    readOnly.set(mount.name, mount.readOnly && (readOnly.get(mount.name) ?? true));
+  }
+  return readOnly;
+};
+
+/** A prefix keeps a person's names apart from ours. */
+const volumeName = (name: string): string => joinedName("volume", name);
+
+const volumeMounts = (component: WorkloadComponent): object[] =>
+  [...mountedNames(component)].map(([name, readOnly]) => ({
+    name: volumeName(name),
+    mountPath: `${hostPlaces.volumes}/${name}`,
+    readOnly,
+  }));
+
+const mountedVolumes = (spec: WorkloadSpec, component: WorkloadComponent): object[] => {
+  const names = mountedNames(component);
+  return (spec.volumes ?? [])
+    .filter(({ name }) => names.has(name))
+    .map(({ name, persistentVolumeClaim }) => ({
+      name: volumeName(name),
+      ...(persistentVolumeClaim
+        ? { persistentVolumeClaim: { claimName: persistentVolumeClaim.claimName, readOnly: names.get(name) === true } }
+        : { emptyDir: { sizeLimit: ephemeralSize } }),
+    }));
+};
