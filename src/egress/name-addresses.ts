@@ -69,7 +69,7 @@ export const afterAnswer = (
   policy: AddressPolicy,
   timing: NameTiming,
 ): NameAddresses => {
-  const addresses = [...new Set(answer.map(({ address }) => plainAddress(address)))].sort();
+  const addresses = [...new Set(answer.map(({ address }) => plainAddress(address)))].sort(byFamily);
   const verdicts = addresses.map((address) => ({ address, reason: isRefusedAddress(address, policy) }));
   const usable = verdicts.flatMap(({ address, reason }) => (reason === null ? [address] : []));
   const current = usable.slice(0, timing.addressLimit);
@@ -120,6 +120,9 @@ const latest = (draining: ReadonlyMap<string, number>, limit: number): ReadonlyM
   new Map([...draining].sort(([, a], [, b]) => b - a).slice(0, Math.max(limit, 0)));
 
 const clamp = (value: number, low: number, high: number): number => Math.min(Math.max(value, low), high);
+
+/** IPv4 first: more clusters have no way out by IPv6 than by IPv4, and what can't be reached costs a call time. */
+const byFamily = (a: string, b: string): number => isIP(a) - isIP(b) || (a < b ? -1 : 1);
 
 /** One spelling an address; an IPv4 address that is written as IPv6 is the IPv4 address, as policies and dialling take it. */
 const plainAddress = (text: string): string => {

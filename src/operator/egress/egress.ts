@@ -1,0 +1,322 @@
+import { messageOf, Stalled } from "../../api/errors.ts";
+import {
+  afterProgrammed,
+  beginProgress,
+  type EgressPlan,
+  type EgressProgress,
+  nextStep,
+  planEgress,
+  policyPeers,
+  publishTable,
+  tableOf,
+} from "../../egress/address-table.ts";
+import { type EgressHostStatus, egressStatus } from "../../egress/egress-status.ts";
+import { type EntryIntent, egressIntents } from "../../egress/intent.ts";
+import { componentPolicy, type NetworkPolicySpec, policyPeersOf } from "../../egress/network-policy.ts";
+import type { Peer } from "../../egress/route.ts";
+import { Applier } from "../../kube/apply.ts";
+import { Controller } from "../../kube/controller.ts";
+import { type ClusterObject, isControlledBy, keyOf, keyText, type ObjectKey } from "../../kube/object.ts";
+import { applyOwned, controlledBy } from "../../kube/owned.ts";
+import { done, type Outcome } from "../../kube/reconciler.ts";
+import { conditionTime } from "../conditions.ts";
+import type { OperatorContext, Runs } from "../context.ts";
+import { byWorkloadLabel } from "../informers.ts";
+import type { ClusterWorkload } from "../kinds.ts";
+import { componentLabels, componentObjectName, fieldManagers, labels } from "../names.ts";
+import { networkPolicies } from "../workload/kinds.ts";
+import { type NameService, nameService } from "./name-service.ts";
+import { type ReachedServices, reachedServices, serviceOfSlice } from "./reached-services.ts";
+import { ResolvedNames } from "./resolved-names.ts";
+import { callersIn, defaultEgressSettings, type EgressSettings } from "./settings.ts";
+
+/** In a status: what enforces. */
+const backend = "networkpolicy";
+
+/** Which component: as in `ComponentKey` of the catalogue. */
+export interface EgressOf {
+  readonly namespace: string;
+  readonly workload: string;
+  readonly component: string;
+}
+
+/** What a host is to be given under its boot id: `AddressTableDocument` without it. */
+export interface TableToDeliver {
+  /** Above that of every table before, also of an operator before this one. */
+  readonly version: number;
+  readonly table: Readonly<Record<string, readonly string[]>>;
+}
+
+/**
+ * Egress of all Workloads: one resolver, a NetworkPolicy for each component and the table that its hosts dial by.
+ *
+ * The policy of a component is applied here and nowhere else; its tables are delivered by who delivers keys and bytes.
+ */
+export interface Egress extends Runs {
+  /** What hosts of the component should have; undefined until every entry has settled once, when there is nothing to deliver yet. */
+  tableFor(of: EgressOf): TableToDeliver | undefined;
+  /** For the Workload's status; `before` is what it says now. Empty for a component without allowed hosts, and before it was looked at. */
+  statusOf(of: EgressOf, before: readonly EgressHostStatus[]): EgressHostStatus[];
+  /** Why the component's policy could not be applied, for its conditions. */
+  faultOf(of: EgressOf): { readonly reason: string; readonly message: string } | undefined;
+  /** Calls back with `namespace/name` of a Workload whose tables or statuses may have changed. The returned function ends that. */
+  subscribe(listener: (workload: string) => void): () => void;
+}
+
+export interface EgressOptions {
+  readonly settings?: EgressSettings;
+  /** In place of DNS. */
+  readonly ask?: NameService;
+  readonly services?: ReachedServices;
+}
+
+interface Held {
+  plan: EgressPlan;
+  progress: EgressProgress;
+  fault: Stalled | undefined;
+}
+
+export const egressOf = (context: OperatorContext, options: EgressOptions = {}): Egress => new EgressController(context, options);
+
+type NetworkPolicy = ClusterObject & { readonly spec?: NetworkPolicySpec };
+
+class EgressController implements Egress {
+  readonly #context: OperatorContext;
+  readonly #settings: EgressSettings;
+  readonly #services: ReachedServices;
+  readonly #names: ResolvedNames;
+  readonly #controller: Controller;
+  readonly #applier: Applier;
+  readonly #held = new Map<string, Map<string, Held>>();
+  readonly #listeners = new Set<(workload: string) => void>();
+
+  constructor(context: OperatorContext, { settings = defaultEgressSettings, ask, services }: EgressOptions) {
+    const { client, clock, random, log } = context;
+    this.#context = context;
+    this.#settings = settings;
+    this.#services = services ?? reachedServices(context);
+    this.#applier = new Applier({ client, fieldManager: fieldManagers.egress });
+    this.#controller = new Controller({
+      name: "egress",
+      workers: 2,
+      clock,
+      random,
+      reconcile: (key, signal) => this.#reconcile(key, signal),
+      onEvent: (event) => {
+        if (event.type === "failed") log({ message: "egress failed", key: event.key, error: messageOf(event.error) });
+      },
+    });
+    this.#names = new ResolvedNames({
+      ask: ask ?? nameService({ servers: settings.nameServers, timeoutMs: 2_000, tries: 2 }),
+      policy: settings.rules.addresses,
+      timing: settings.names,
+      clock,
+      random,
+      concurrency: 16,
+      changed: (workload) => this.#controller.enqueue(workload),
+    });
+  }
+
+  tableFor(of: EgressOf): TableToDeliver | undefined {
+    const progress = this.#heldOf(of)?.progress;
+    if (progress === undefined || progress.published === null) return undefined;
+    return { version: progress.version, table: tableOf(progress.published) };
+  }
+
+  statusOf(of: EgressOf, before: readonly EgressHostStatus[]): EgressHostStatus[] {
+    const held = this.#heldOf(of);
+    if (held === undefined) return [...before];
+    return egressStatus(backend, held.plan, held.progress, before, conditionTime(this.#context.clock.now()));
+  }
+
+  faultOf(of: EgressOf): { readonly reason: string; readonly message: string } | undefined {
+    const fault = this.#heldOf(of)?.fault;
+    return fault && { reason: fault.code, message: fault.message };
+  }
+
+  subscribe(listener: (workload: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+    };
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { stores } = this.#context;
+    const running = this.#services.run(signal);
+    const ends = [
+      this.#controller.owns(stores.workloads),
+      this.#controller.watches(stores.networkPolicies, byWorkloadLabel),
+      this.#controller.watches(this.#services.services, (service) => this.#usersOf(keyOf(service))),
+      this.#controller.watches(this.#services.slices, (slice) => serviceOfSlice(slice).flatMap((service) => this.#usersOf(service))),
+    ];
+    // Entries that name a Service wait for these; an operator that may not list them serves all others.
+    void this.#services.synced.then(() => {
+      for (const key of stores.workloads.keys()) this.#controller.enqueue(key);
+    });
+    try {
+      await this.#controller.run(signal);
+    } finally {
+      for (const end of ends) end();
+      this.#names.close();
+      await running;
+    }
+  }
+
+  #heldOf({ namespace, workload, component }: EgressOf): Held | undefined {
+    return this.#held.get(keyText({ namespace, name: workload }))?.get(component);
+  }
+
+  /** The Workloads with an entry that names a Service. */
+  #usersOf(service: string): string[] {
+    const { rules } = this.#settings;
+    return this.#context.stores.workloads
+      .list()
+      .filter((workload) =>
+        intentsOf(workload, rules).some((intent) => intent.kind === "service" && `${intent.namespace}/${intent.service}` === service),
+      )
+      .map(keyOf);
+  }
+
+  async #reconcile(key: ObjectKey, signal: AbortSignal): Promise<Outcome> {
+    const name = keyText(key);
+    const workload = this.#context.stores.workloads.get(name);
+    if (workload === undefined) {
+      this.#held.delete(name);
+      this.#names.use(name, []);
+      return done;
+    }
+    // Its hosts keep the tables they have, and nothing is made in a namespace that ends.
+    if (workload.metadata.deletionTimestamp !== undefined) return done;
+    const intents = intentsOf(workload, this.#settings.rules);
+    this.#names.use(
+      name,
+      intents.flatMap((intent) => (intent.kind === "name" ? [intent.name] : [])),
+    );
+    const held = this.#held.get(name) ?? new Map<string, Held>();
+    this.#held.set(name, held);
+    const before = versionsOf(held);
+    let next = Number.POSITIVE_INFINITY;
+    for (const { name: component, localResources } of workload.spec.components) {
+      next = Math.min(next, await this.#converge(workload, component, localResources?.allowedHosts ?? [], held, signal));
+    }
+    await this.#removeLeftOver(workload, held, signal);
+    if (versionsOf(held) !== before) for (const listener of this.#listeners) listener(name);
+    const fault = [...held.values()].find((one) => one.fault !== undefined)?.fault;
+    if (next < Number.POSITIVE_INFINITY) {
+      const retryAfterMs = Math.max(next - this.#context.clock.elapsed(), 1);
+      return { kind: "waiting", retryAfterMs, on: fault?.message ?? "addresses to settle or to drain" };
+    }
+    return fault === undefined ? done : { kind: "stalled", reason: fault.code, message: fault.message };
+  }
+
+  /** Brings the table and then the policy of one component a step further. Returns when the next one is due. */
+  async #converge(
+    workload: ClusterWorkload,
+    component: string,
+    allowedHosts: readonly string[],
+    held: Map<string, Held>,
+    signal: AbortSignal,
+  ): Promise<number> {
+    const { clock, stores } = this.#context;
+    const { converge, rules, routeLimit } = this.#settings;
+    const { namespace = "default", name, uid = "" } = workload.metadata;
+    const live = stores.networkPolicies.get(keyText({ namespace, name: componentObjectName(name, component) })) as
+      | NetworkPolicy
+      | undefined;
+    const now = clock.elapsed();
+    const found = live !== undefined && isControlledBy(live, uid) ? policyPeersOf(live.spec) : [];
+    const intents = egressIntents(allowedHosts, namespace, rules);
+    const plan = this.#plan(intents, now, routeLimit);
+    const one: Held = held.get(component) ?? { plan, progress: beginProgress(found, now, converge), fault: undefined };
+    held.set(component, one);
+    one.plan = plan;
+    one.progress = publishTable(one.progress, plan, now, clock.now(), converge);
+    const peers = policyPeers(one.progress, plan, now);
+    try {
+      await this.#applyPolicy(workload, component, peers, live, signal);
+      one.fault = undefined;
+      one.progress = afterProgrammed(one.progress, peers, clock.elapsed());
+      // With nothing to settle, the first table need not wait for another look.
+      one.progress = publishTable(one.progress, plan, clock.elapsed(), clock.now(), converge);
+    } catch (thrown) {
+      // Others of the Workload go on; this one's pods stay behind the policy that denies all.
+      if (!(thrown instanceof Stalled)) throw thrown;
+      one.fault = thrown;
+      return Number.POSITIVE_INFINITY;
+    }
+    return nextStep(one.progress, plan, clock.elapsed(), converge);
+  }
+
+  #plan(intents: readonly EntryIntent[], now: number, routeLimit: number): EgressPlan {
+    const services = this.#services;
+    const plan = planEgress(
+      intents,
+      {
+        name: (name) => this.#names.get(name),
+        service: (namespace, name) => services.services.get(keyText({ namespace, name })),
+        slices: (namespace, name) => services.slicesOf(namespace, name),
+      },
+      now,
+      routeLimit,
+    );
+    if (services.isSynced) return plan;
+    const entries = plan.entries.map((entry, index) =>
+      intents[index]?.kind === "service" && entry.closed?.reason === "ServiceMissing" ? { ...entry, pending: true } : entry,
+    );
+    return { ...plan, entries };
+  }
+
+  async #applyPolicy(
+    workload: ClusterWorkload,
+    component: string,
+    peers: readonly Peer[],
+    live: NetworkPolicy | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { namespace = "default", name } = workload.metadata;
+    const desired = {
+      metadata: { name: componentObjectName(name, component), namespace, labels: componentLabels(name, component) },
+      spec: componentPolicy(name, component, callersIn(this.#context.namespace, this.#settings), peers),
+    };
+    const want = { type: networkPolicies, desired, owner: controlledBy(workload), live };
+    await applyOwned<NetworkPolicy>({ applier: this.#applier, client: this.#context.client }, want, signal);
+  }
+
+  /** Removes the policies of components that the Workload has no more; their pods are behind the policy that denies all. */
+  async #removeLeftOver(workload: ClusterWorkload, held: Map<string, Held>, signal: AbortSignal): Promise<void> {
+    const { client, stores } = this.#context;
+    const components = new Set(workload.spec.components.map(({ name }) => name));
+    for (const component of [...held.keys()]) if (!components.has(component)) held.delete(component);
+    for (const policy of stores.networkPolicies.find("workload", keyOf(workload))) {
+      const { name, namespace = "default", uid = "", labels: has } = policy.metadata;
+      const component = has?.[labels.component];
+      if (component === undefined || components.has(component) || !isControlledBy(policy, workload.metadata.uid ?? "")) continue;
+      await client.delete(networkPolicies, { namespace, name }, { uid }, signal);
+      this.#applier.forget(networkPolicies, { namespace, name });
+    }
+  }
+}
+
+const intentsOf = ({ metadata, spec }: ClusterWorkload, rules: EgressSettings["rules"]): EntryIntent[] =>
+  spec.components.flatMap(({ localResources }) =>
+    egressIntents(localResources?.allowedHosts ?? [], metadata.namespace ?? "default", rules),
+  );
+
+/** What listeners are told of: tables, and what a status says of entries. */
+const versionsOf = (held: ReadonlyMap<string, Held>): string =>
+  JSON.stringify(
+    [...held].map(([component, { plan, progress, fault }]) => [
+      component,
+      progress.version,
+      progress.published === null,
+      plan.entries.map(({ entry, closed, pending, routes }) => [
+        entry,
+        closed?.reason ?? null,
+        closed?.message ?? null,
+        pending,
+        routes.length > 0,
+      ]),
+      fault?.message ?? null,
+    ]),
+  );
