@@ -6,6 +6,7 @@ import type { Index } from "../kube/store.ts";
 import type { Log, OperatorStores } from "./context.ts";
 import { type ClusterToolGrant, type ClusterWorkload, namespaces, type Pod, pods, toolGrants, workloads } from "./kinds.ts";
 import { labels, managedByAmbit } from "./names.ts";
+import { grantIndexes } from "./toolgrant/indexes.ts";
 import {
   type ConfigMap,
   configMaps,
@@ -53,9 +54,7 @@ export const operatorInformers = ({ client, clock, random, log }: InformersOptio
   const made = <T extends ClusterObject>(type: ResourceType) => informer<T>(type, { workload: byWorkloadLabel }, ours);
   const stores: OperatorStores = {
     workloads: informer<ClusterWorkload>(workloads, {}),
-    toolGrants: informer<ClusterToolGrant>(toolGrants, {
-      workload: ({ metadata, spec }) => [`${metadata.namespace ?? ""}/${spec.tool.workload}`],
-    }),
+    toolGrants: informer<ClusterToolGrant>(toolGrants, grantIndexes),
     namespaces: informer<ClusterObject>(namespaces, {}),
     pods: made<Pod>(pods),
     deployments: made<Deployment>(deployments),
