@@ -29,7 +29,8 @@ export interface GuestDeps {
   readonly limits: HostLimits;
   readonly callsPerInstance: number;
   readonly makeImports: () => GuestImports;
-  readonly collectGarbage: () => void;
+  /** `all`: gives back to the system what can be, however long it takes. */
+  readonly collectGarbage: (all: boolean) => void;
 }
 
 interface LiveInstance {
@@ -81,10 +82,17 @@ export class GuestCalls {
   }
 
   /** Frees the memory of ended instances now where it has come to much: V8 would wait for a pressure that a pod may not survive. */
-  collect(atLeast: number = collectedAtOnce): void {
-    if (this.#garbageBytes < atLeast) return;
+  collect(): void {
+    if (this.#garbageBytes < collectedAtOnce) return;
     this.#garbageBytes = 0;
-    this.#deps.collectGarbage();
+    this.#deps.collectGarbage(false);
+  }
+
+  /** The same for whatever there is, when no call is expected soon. */
+  collectAll(): void {
+    if (this.#garbageBytes === 0) return;
+    this.#garbageBytes = 0;
+    this.#deps.collectGarbage(true);
   }
 
   async run(call: Call): Promise<WorkerReply> {

@@ -16,7 +16,16 @@ const start = async (setup: WorkerSetup): Promise<void> => {
   const tell = (message: FromWorker): void => port.postMessage(message);
   const { instantiate } = (await import(setup.source)) as { instantiate: Instantiate };
   const guests = guestImports(setup.wasi, setup.component.imports, (line) => tell({ kind: "log", line }));
-  const calls = new GuestCalls({ ...setup, instantiate, makeImports: () => guests.make(), collectGarbage: () => globalThis.gc?.() });
+  const collectGarbage = (all: boolean): void => {
+    if (all) globalThis.gc?.({ type: "major", execution: "sync", flavor: "last-resort" });
+    else globalThis.gc?.();
+  };
+  const calls = new GuestCalls({ ...setup, instantiate, makeImports: () => guests.make(), collectGarbage });
+    ...setup,
+    instantiate,
+    makeImports: () => guests.make(),
+    collectGarbage: (all: boolean) => globalThis.gc?.(all ? type: "major", execution: "sync", flavor: "last-resort" : undefined),
+  });
   tell({ kind: "loaded" });
   try {
     calls.prepare(setup.ready);
@@ -25,7 +34,7 @@ const start = async (setup: WorkerSetup): Promise<void> => {
     return;
   }
   // Between calls that follow one another closely only much garbage is collected; when none follows, all of it.
-  const whenIdle = setTimeout(() => calls.collect(1), idleMs);
+  const whenIdle = setTimeout(() => calls.collectAll(), idleMs);
   port.on("message", async (message: ToWorker) => {
     if (message.kind === "addresses") {
       guests.dialOnly(message.table);
