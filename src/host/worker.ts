@@ -21,11 +21,6 @@ const start = async (setup: WorkerSetup): Promise<void> => {
     else globalThis.gc?.();
   };
   const calls = new GuestCalls({ ...setup, instantiate, makeImports: () => guests.make(), collectGarbage });
-    ...setup,
-    instantiate,
-    makeImports: () => guests.make(),
-    collectGarbage: (all: boolean) => globalThis.gc?.(all ? type: "major", execution: "sync", flavor: "last-resort" : undefined),
-  });
   tell({ kind: "loaded" });
   try {
     calls.prepare(setup.ready);
