@@ -87,6 +87,20 @@ export interface AddressTableDocument {
   readonly table: Readonly<Record<string, readonly string[]>>;
 }
 
+/** Asks a host to connect to a place that its pod must not reach: an IP address where somebody listens. */
+export interface CanaryDocument {
+  readonly kind: "canary";
+  readonly boot: string;
+  readonly address: string;
+  readonly port: number;
+}
+
+/** Whether it could; `how` is `connected` or the system's error code. */
+export interface CanaryAnswer {
+  readonly reached: boolean;
+  readonly how: string;
+}
+
 /**
  * What a host answers to `POST /v1/call`, always with status 200 once the ticket holds.
  *

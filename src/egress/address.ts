@@ -82,6 +82,9 @@ const embeddedIpv4 = (address: Address): ipaddr.IPv4 | null => {
   }
 };
 
+/** Whether an address, as text, lies in the range. Throws `Invalid` with code `AddressRangeInvalid`. */
+export const addressWithin = (text: string, cidr: string): boolean => isIP(text) !== 0 && inRange(ipaddr.parse(text), cidr);
+
 const inRange = (address: Address, cidr: string): boolean => {
   const [base, prefix] = parseRange(cidr);
   return base.kind() === address.kind() && address.match(base, prefix);

@@ -1,11 +1,5 @@
-import { hostPort as hostListens, labels, managedByAmbit } from "../api/cluster-names.ts";
+import { hostPort as hostListens, labels } from "../api/cluster-names.ts";
 import { byFirst, type Peer, peerKey } from "./route.ts";
-
-/** Pods of one namespace, by their labels. */
-export interface PodSource {
-  readonly namespace: string;
-  readonly labels: Readonly<Record<string, string>>;
-}
 
 /** A `networking.k8s.io/v1` NetworkPolicy, as far as Ambit writes and reads it. */
 export interface NetworkPolicySpec {
@@ -44,29 +38,21 @@ interface LabelSelector {
 const namespaceName = "kubernetes.io/metadata.name";
 
 /**
- * The policy of one component's pods: in come only `callers`, to the host's port; out go only `peers`. No name service is among them.
+ * The policy of one component's pods: in comes only what runs in Ambit's own namespace, to the host's port; out go only `peers`. No name service is among them.
  *
  * Equal peers in any order give the same policy.
  */
 export const componentPolicy = (
   workload: string,
   component: string,
-  callers: readonly PodSource[],
+  ambitNamespace: string,
   peers: readonly Peer[],
 ): NetworkPolicySpec => ({
   podSelector: { matchLabels: { [labels.workload]: workload, [labels.component]: component } },
   policyTypes: ["Ingress", "Egress"],
-  ingress: callers.length === 0 ? [] : [{ from: callers.map(podsPeer), ports: [{ protocol: "TCP", port: hostListens }] }],
+  ingress: [{ from: [{ namespaceSelector: inNamespace(ambitNamespace) }], ports: [{ protocol: "TCP", port: hostListens }] }],
   egress: egressRules(peers),
 });
-
-/** Lets nothing in and nothing out of any pod that Ambit runs in a namespace; other policies open what they name. */
-export const denyAllPolicy: NetworkPolicySpec = {
-  podSelector: { matchLabels: { [labels.managedBy]: managedByAmbit } },
-  policyTypes: ["Ingress", "Egress"],
-  ingress: [],
-  egress: [],
-};
 
 /** A rule for each port, so that a thousand addresses on one port are one rule. */
 const egressRules = (peers: readonly Peer[]): EgressRule[] => {
@@ -83,10 +69,12 @@ const egressRules = (peers: readonly Peer[]): EgressRule[] => {
   }));
 };
 
-const podsPeer = ({ namespace, labels }: PodSource): PolicyPeer => ({
-  namespaceSelector: { matchLabels: { [namespaceName]: namespace } },
+const podsPeer = ({ namespace, labels }: Peer & { readonly kind: "pods" }): PolicyPeer => ({
+  namespaceSelector: inNamespace(namespace),
   podSelector: { matchLabels: labels },
 });
+
+const inNamespace = (namespace: string): LabelSelector => ({ matchLabels: { [namespaceName]: namespace } });
 
 /** What a policy that `componentPolicy` made lets out: its inverse. What it would not have written is passed over. */
 export const policyPeersOf = (spec: { readonly egress?: readonly EgressRule[] | null } | undefined): readonly Peer[] =>

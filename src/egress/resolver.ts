@@ -1,14 +1,14 @@
 import { isIP } from "node:net";
 import { Invalid, Refused, Transient } from "../api/errors.ts";
-import { type AddressPolicy, isRefusedAddress } from "./address.ts";
+import { type AddressPolicy, addressWithin, isRefusedAddress } from "./address.ts";
 import { hostPort, splitPort, type Target } from "./target.ts";
 
 /**
  * Where each allowed host may be dialled, as it was resolved and screened by whoever made the table.
  *
- *   { "api.example.com:443": ["192.0.2.7", "2001:db8::7"] }
+ *   { "api.example.com:443": ["192.0.2.7", "2001:db8::7"], "10.1.0.0/16:5432": ["10.1.0.0/16"] }
  *
- * Keys are host and effective port. A host that is no key may not be dialled.
+ * Keys are host and effective port, or a range of addresses and a port, in which an address may be dialled that is written as the host. A host that is no key may not be dialled.
  */
 export type AddressTable = ReadonlyMap<string, readonly string[]>;
 
@@ -31,12 +31,20 @@ export type Lookup = (name: string) => Promise<readonly string[]>;
 export const tableResolver =
   (table: () => AddressTable): Resolver =>
   async (target) => {
-    const addresses = table().get(hostPort(target.host, target.port)) ?? [];
+    const addresses = tableAddresses(table(), target);
     if (addresses.length === 0) {
       throw new Refused("HostNotInTable", `no address is known for ${hostPort(target.host, target.port)}, so it cannot be dialled`);
     }
     return addresses.map((address) => ({ address, port: target.port }));
   };
+
+const tableAddresses = (table: AddressTable, { host, port }: Target): readonly string[] => {
+  const listed = table.get(hostPort(host, port));
+  if (listed !== undefined || isIP(host) === 0) return listed ?? [];
+  const isWithin = (key: string): boolean =>
+    key.includes("/") && key.endsWith(`:${port}`) && addressWithin(host, key.slice(0, key.lastIndexOf(":")));
+  return [...table.keys()].some(isWithin) ? [host] : [];
+};
 
 /**
  * Looks names up and screens every address. `overrides` maps `host:port` to `address:port`: dialled as it is, whatever address it is, because who runs

@@ -1,6 +1,7 @@
 import { createPublicKey, type KeyObject, verify } from "node:crypto";
+import { isIP } from "node:net";
 import { Invalid, messageOf, Refused } from "../api/errors.ts";
-import type { AddressTableDocument, CertificateDocument, KeySet, SignedDocument } from "../api/host.ts";
+import type { AddressTableDocument, CanaryDocument, CertificateDocument, KeySet, SignedDocument } from "../api/host.ts";
 import type { TicketKey } from "../tickets/ticket.ts";
 
 /** Most keys that may be in force at once: one, and one more while keys rotate. */
@@ -75,6 +76,15 @@ export class Deliveries {
     const { certificate } = this.#open(document, "certificate") as CertificateDocument;
     if (typeof certificate !== "string") throw new Invalid("DeliveryMalformed", "a certificate is text, in PEM");
     return certificate;
+  }
+
+  /** Signed like all else: a host is nobody's means to find out what it reaches. */
+  takeCanary(document: unknown): { readonly address: string; readonly port: number } {
+    const { address, port } = this.#open(document, "canary") as CanaryDocument;
+    if (isIP(address) === 0 || !Number.isInteger(port) || port < 1 || port > 65_535) {
+      throw new Invalid("DeliveryMalformed", "a canary is an IP address and a port");
+    }
+    return { address, port };
   }
 
   #open(document: unknown, kind: string): object {

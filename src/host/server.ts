@@ -43,6 +43,7 @@ const routes: Readonly<Record<string, Handler>> = {
     host.takeAddresses(await readJson(request));
     return done;
   },
+  "POST /v1/canary": async (host, request) => ({ status: 200, body: JSON.stringify(await host.tryCanary(await readJson(request))) }),
   "PUT /v1/component": async (host, request) => {
     await host.takeComponent(await readBody(request, maxComponentBytes));
     return done;

@@ -2,9 +2,10 @@ import { isUtf8 } from "node:buffer";
 import { randomUUID } from "node:crypto";
 import { sha256Of } from "../api/digest.ts";
 import { Invalid, Refused, Waiting } from "../api/errors.ts";
-import type { HostConfig } from "../api/host.ts";
+import type { CanaryAnswer, HostConfig } from "../api/host.ts";
 import { UsedNonces } from "../tickets/nonces.ts";
 import { allowedSkewMs, type TicketKey, verifyTicket } from "../tickets/ticket.ts";
+import { tryCanary } from "./canary.ts";
 import { CompiledCache } from "./compiled-cache.ts";
 import { Deliveries, ed25519PublicKey } from "./delivery.ts";
 import { loadComponent } from "./load-component.ts";
@@ -106,6 +107,11 @@ export class ToolHost {
   takeAddresses(document: unknown): void {
     this.#addresses = this.#deliveries.takeAddresses(document);
     this.#pool?.dialOnly(this.#addresses);
+  }
+
+  /** Whether the pod reaches what it must not. */
+  tryCanary(document: unknown): Promise<CanaryAnswer> {
+    return tryCanary(this.#deliveries.takeCanary(document));
   }
 
   /** Takes exactly the bytes that this host was started for. Throws `Refused` with code `DigestMismatch`, and what `loadComponent` throws. */

@@ -28,7 +28,7 @@ import { networkPolicies } from "../workload/kinds.ts";
 import { type NameService, nameService } from "./name-service.ts";
 import { type ReachedServices, reachedServices, serviceOfSlice } from "./reached-services.ts";
 import { ResolvedNames } from "./resolved-names.ts";
-import { callersIn, defaultEgressSettings, type EgressSettings } from "./settings.ts";
+import { defaultEgressSettings, type EgressSettings } from "./settings.ts";
 
 /** In a status: what enforces. */
 const backend = "networkpolicy";
@@ -277,7 +277,7 @@ class EgressController implements Egress {
     const { namespace = "default", name } = workload.metadata;
     const desired = {
       metadata: { name: componentObjectName(name, component), namespace, labels: componentLabels(name, component) },
-      spec: componentPolicy(name, component, callersIn(this.#context.namespace, this.#settings), peers),
+      spec: componentPolicy(name, component, this.#context.namespace, peers),
     };
     const want = { type: networkPolicies, desired, owner: controlledBy(workload), live };
     await applyOwned<NetworkPolicy>({ applier: this.#applier, client: this.#context.client }, want, signal);
