@@ -4,7 +4,7 @@ import { userInfo } from "node:os";
 import { resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { promisify } from "node:util";
-import { type Document, parseAllDocuments } from "yaml";
+import { type Document, type Node, parseAllDocuments, visit } from "yaml";
 import { isSha256Digest } from "../api/digest.ts";
 import { Invalid, Refused } from "../api/errors.ts";
 import type { ToolGrant } from "../api/generated/toolgrant.ts";
@@ -200,13 +200,25 @@ const askFor = async (terminal: Terminal, { metadata }: ToolGrant): Promise<void
   }
 };
 
+/** Long texts in one line each, as they are: folded and escaped nobody could compare them in a diff. */
+const unfolded = (node: unknown): unknown => {
+  visit(node as Node, {
+    Scalar: (key, scalar) => {
+      if (key !== "key" && typeof scalar.value === "string" && scalar.value.length > longestPlain) scalar.type = "BLOCK_LITERAL";
+    },
+  });
+  return node;
+};
+
+const longestPlain = 100;
+
 /** Only what the approval changed is written, so that the file keeps its comments, its order and its quoting. */
 const writeInto = (document: Document | undefined, { metadata, spec }: ToolGrant, before: ToolGrant): void => {
   if (!document) throw new Error("a grant that was read has a document");
   const set = (path: string[], value: unknown, old: unknown) => {
     if (JSON.stringify(value) === JSON.stringify(old)) return;
     if (value === undefined || (typeof value === "object" && value !== null && Object.keys(value).length === 0)) document.deleteIn(path);
-    else document.setIn(path, document.createNode(value));
+    else document.setIn(path, unfolded(document.createNode(value)));
   };
   set(["metadata", "labels"], metadata.labels, before.metadata.labels);
   set(["metadata", "annotations"], metadata.annotations, before.metadata.annotations);
