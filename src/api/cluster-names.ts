@@ -15,7 +15,7 @@ export const labels = {
 /** The value of `labels.managedBy`. */
 export const managedByAmbit = "ambit";
 
-/** What a delivery that succeeded says on the pod. Calls go only to pods that have all of them. */
+/** What a pod says of itself. Calls go only to pods that have the first three, which a delivery that succeeded wrote. */
 export const podAnnotations = {
   /** Which start of the host was delivered to. */
   boot: "ambit.dev/boot",
@@ -23,6 +23,10 @@ export const podAnnotations = {
   delivered: "ambit.dev/delivered",
   /** PEM, issued for the pod's UID by Ambit's own authority. */
   hostCertificate: "ambit.dev/host-certificate",
+  /** Instead of the three above: `<code>: <message>`, why the pod's host won't have what was delivered. */
+  refused: "ambit.dev/refused",
+  /** From the Deployment: after how many milliseconds the host ends a call. */
+  timeout: "ambit.dev/timeout-ms",
 } as const;
 
 /** Objects in Ambit's own namespace. */

@@ -1,6 +1,8 @@
 import { once } from "node:events";
 import type { Server } from "node:http";
+import { Server as TlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
+import type { SecureContextOptions } from "node:tls";
 import { Stalled } from "../api/errors.ts";
 import { Admission, type AdmissionDeps } from "./admission.ts";
 import { BodyBudget } from "./body-budget.ts";
@@ -27,10 +29,14 @@ export interface CatalogueConfig {
   readonly explainsTo?: (caller: Caller) => boolean;
   readonly limits?: ServerLimits;
   readonly watchLimits?: WatchLimits;
+  /** Certificate and key; without them, plain HTTP. */
+  readonly tls?: SecureContextOptions;
 }
 
 export interface Catalogue {
-  readonly server: Server;
+  readonly server: Server | TlsServer;
+  /** Shows another certificate from the next connection on. Of no effect on plain HTTP. */
+  renewTls(tls: SecureContextOptions): void;
   /** Listens and gives the address; port 0 takes a free one. Throws `Stalled` `AddressInUse` where another process listens there. */
   listen(address: string, port: number): Promise<AddressInfo>;
   /** Takes no more requests, ends the watches, and waits for the calls under way. */
@@ -53,9 +59,13 @@ export const createCatalogue = (deps: CatalogueDeps, config: CatalogueConfig): C
     explainsTo: config.explainsTo ?? (() => false),
     report: deps.report,
     limits: config.limits ?? defaultServerLimits,
+    ...(config.tls === undefined ? {} : { tls: config.tls }),
   });
   return {
     server,
+    renewTls: (tls) => {
+      if (server instanceof TlsServer) server.setSecureContext({ ...tls, minVersion: "TLSv1.2" });
+    },
     listen: async (address, port) => {
       server.listen(port, address);
       await once(server, "listening").catch((error: NodeJS.ErrnoException) => {

@@ -1,8 +1,8 @@
-import { Pool } from "undici";
+import { buildConnector, Pool } from "undici";
 import { messageOf, Transient } from "../api/errors.ts";
 import type { HostRefusal, HostReply, HostStats } from "../api/host.ts";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../api/json.ts";
-import type { Endpoint } from "./state.ts";
+import type { Endpoint, EndpointTls } from "./state.ts";
 
 /**
  * What became of one call sent to one host.
@@ -39,19 +39,27 @@ export interface DispatchLimits {
 
 export const defaultDispatchLimits: DispatchLimits = { connections: 64, graceMs: 15_000, replyBytes: 16 * 1024 * 1024, hosts: 1024 };
 
-/** Raised before a byte of the request was written: nothing can have run. */
-const beforeSending = new Set(["ECONNREFUSED", "ENOTFOUND", "EHOSTUNREACH", "ENETUNREACH", "EADDRNOTAVAIL", "UND_ERR_CONNECT_TIMEOUT"]);
+/** How long a connection may take, its handshake included. */
+const connectMs = 5_000;
 
-/** Speaks to hosts over HTTP/1.1, keeping connections by host address. */
+/** There is no connection to the host that was meant, so nothing was sent and nothing can have run. */
+class NotConnected extends Transient {}
+
+/**
+ * Speaks to hosts over HTTP/1.1, keeping connections by address and, with TLS, by whom they are for: where a pod's address is used again, no connection to the one
+ * before is.
+ */
 export const dispatchToHost = (limits: DispatchLimits = defaultDispatchLimits): HostDispatcher => {
   const pools = new Map<string, Pool>();
 
-  const poolFor = (url: string): Pool => {
-    const known = pools.get(url);
-    pools.delete(url);
+  const poolFor = ({ url, tls }: Endpoint): Pool => {
+    const key = tls === undefined ? url : JSON.stringify([url, tls.servername, tls.ca]);
+    const known = pools.get(key);
+    pools.delete(key);
     const pool =
-      known ?? new Pool(url, { connections: limits.connections, pipelining: 1, connectTimeout: 5_000, maxResponseSize: limits.replyBytes });
-    pools.set(url, pool);
+      known ??
+      new Pool(url, { connections: limits.connections, pipelining: 1, maxResponseSize: limits.replyBytes, connect: connectorTo(tls) });
+    pools.set(key, pool);
     for (const [oldest, idle] of pools) {
       if (pools.size <= limits.hosts) break;
       pools.delete(oldest);
@@ -65,7 +73,7 @@ export const dispatchToHost = (limits: DispatchLimits = defaultDispatchLimits): 
     dispatch: async (endpoint, ticket, body) => {
       const waitMs = endpoint.deadlineMs + limits.graceMs;
       try {
-        const response = await poolFor(endpoint.url).request({
+        const response = await poolFor(endpoint).request({
           method: "POST",
           path: "/v1/call",
           headers: { "content-type": "application/json", "ambit-ticket": ticket },
@@ -76,9 +84,7 @@ export const dispatchToHost = (limits: DispatchLimits = defaultDispatchLimits): 
         const text = await response.body.text();
         return answerOf(response.statusCode, parseJson(text, { maxLength: limits.replyBytes, maxDepth: replyDepth }));
       } catch (thrown) {
-        const code = thrown instanceof Error && "code" in thrown ? thrown.code : undefined;
-        const message = messageOf(thrown);
-        return typeof code === "string" && beforeSending.has(code) ? { kind: "unreachable", message } : { kind: "lost", message };
+        return { kind: thrown instanceof NotConnected ? "unreachable" : "lost", message: messageOf(thrown) };
       }
     },
     close: async () => {
@@ -86,6 +92,16 @@ export const dispatchToHost = (limits: DispatchLimits = defaultDispatchLimits): 
       pools.clear();
     },
   };
+};
+
+/** Connects as undici does, and tells what fails until then from what fails later. */
+const connectorTo = (tls: EndpointTls | undefined): buildConnector.connector => {
+  const connect = buildConnector({ ...tls, timeout: connectMs });
+  return (options, done) =>
+    connect(options, (error, socket) => {
+      if (error) done(new NotConnected("HostUnreachable", messageOf(error), { cause: error }), null);
+      else if (socket) done(null, socket);
+    });
 };
 
 /** A structured value may nest as deep as an argument, inside the reply's own object. */

@@ -1,4 +1,6 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerOptions, type ServerResponse } from "node:http";
+import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
+import type { SecureContextOptions } from "node:tls";
 import { Invalid, Transient } from "../api/errors.ts";
 import type { Admission } from "./admission.ts";
 import type { BodyBudget } from "./body-budget.ts";
@@ -49,6 +51,8 @@ export interface ServerParts {
   /** Hears of faults that are ours. */
   readonly report: (fault: unknown) => void;
   readonly limits: ServerLimits;
+  /** What the server shows of itself; without it, it speaks plain HTTP. */
+  readonly tls?: SecureContextOptions;
 }
 
 type Route = (
@@ -178,32 +182,38 @@ const routes: readonly { readonly path: RegExp; readonly method: "GET" | "POST";
 ];
 
 /** The HTTP server of a catalogue, not yet listening. */
-export const catalogueServer = (parts: ServerParts): Server => {
-  const { limits } = parts;
-  const server = createServer(
-    {
-      headersTimeout: limits.headersMs,
-      requestTimeout: limits.requestMs,
-      connectionsCheckingInterval: 1_000,
-      keepAliveTimeout: 60_000,
-      maxHeaderSize: 32 * 1024,
-    },
-    (request, response) => {
-      const answered = handle(parts, request, response).catch((thrown: unknown) => {
-        if (!isCallersFault(thrown)) parts.report(thrown);
-        if (response.headersSent) response.destroy();
-        else respondError(response, thrown);
-      });
-      // What a closing server answers leaves an idle connection, which would keep it from having closed.
-      answered.finally(() => {
-        if (!server.listening) response.once("close", () => server.closeIdleConnections());
-      });
-    },
-  );
+export const catalogueServer = (parts: ServerParts): Server | TlsServer => {
+  const { limits, tls } = parts;
+  const options: ServerOptions = {
+    headersTimeout: limits.headersMs,
+    requestTimeout: limits.requestMs,
+    connectionsCheckingInterval: 1_000,
+    keepAliveTimeout: 60_000,
+    maxHeaderSize: 32 * 1024,
+  };
+  const listener: RequestListener = (request, response) => {
+    const answered = handle(parts, request, response).catch((thrown: unknown) => {
+      if (!isCallersFault(thrown)) parts.report(thrown);
+      if (response.headersSent) response.destroy();
+      else respondError(response, thrown);
+    });
+    // What a closing server answers leaves an idle connection, which would keep it from having closed.
+    answered.finally(() => {
+      if (!server.listening) response.once("close", () => server.closeIdleConnections());
+    });
+  };
+  const server = tls === undefined ? createServer(options, listener) : createTlsServer({ ...options, ...secure(tls) }, listener);
   server.maxConnections = limits.connections;
   server.setTimeout(limits.idleMs);
   return server;
 };
+
+/** Old versions of TLS are refused, whatever Node's defaults are. */
+const secure = (tls: SecureContextOptions): SecureContextOptions & { readonly handshakeTimeout: number } => ({
+  ...tls,
+  minVersion: "TLSv1.2",
+  handshakeTimeout: 10_000,
+});
 
 const isCallersFault = (thrown: unknown): boolean => thrown instanceof HttpError || thrown instanceof Invalid;
 

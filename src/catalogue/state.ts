@@ -22,13 +22,24 @@ export interface LiveGrant {
   readonly fn: WitFunction;
 }
 
-/** A host that is ready for calls: `url` has no path (`http://127.0.0.1:40123`); `deadlineMs` is after how long it ends a call by itself. */
+/**
+ * A host that is ready for calls: `url` has no path (`http://127.0.0.1:40123`); `deadlineMs` is after how long it ends a call by itself. `tls` is there exactly where
+ * the URL is of https.
+ */
 export interface Endpoint {
   readonly url: string;
+  readonly tls?: EndpointTls;
   readonly podUid: string;
   readonly bootId: string;
   readonly component: Sha256Digest;
   readonly deadlineMs: number;
+}
+
+/** Who answers at an address, or nobody may: `servername` is a name that only the right start of the right pod has a certificate for, `ca` who signed it (PEM). */
+export interface EndpointTls {
+  readonly ca: string;
+  readonly servername: string;
+  readonly minVersion: "TLSv1.3";
 }
 
 /** Where a component's hosts are filed. */

@@ -124,6 +124,18 @@ export const program = (terminal: Terminal): Command => {
     .option("--json", "print the catalogue's bytes as they are (default for every format but neutral)")
     .action(async (options) => (await import("./declarations.ts")).declarations(terminal, options));
 
+  ambit
+    .command("catalogue")
+    .description("run a replica of the catalogue in a cluster: offers agents the tools that were reviewed, and takes their calls")
+    .option("--address <address>", "address to listen on", "::")
+    .option("--port <number>", "port to listen on", portOf, 8443)
+    .option("--namespace <namespace>", "namespace in which the operator keeps Ambit's keys (default: ambit-system)")
+    .option("--host <name>", "name that agents call the catalogue by; may be repeated", collect, [])
+    .option("--audience <audience>", "what agents' tokens must have been made for", "ambit")
+    .option("--plain-http", "speak HTTP without TLS: only behind something that speaks TLS to agents")
+    .option("--kubeconfig <file>", "which cluster (default: the one this runs in, else what kubectl would take)")
+    .action(async (options) => (await import("./catalogue.ts")).catalogue(terminal, options));
+
   const docs = ambit.command("docs").description("work with the documentation that a component carries");
   docs
     .command("embed")

@@ -1,0 +1,53 @@
+import { ambitNamespace } from "../api/cluster-names.ts";
+import { type ClusterCatalogueSettings, runClusterCatalogue } from "../catalogue/cluster-catalogue.ts";
+import { loadAccess } from "../kube/access.ts";
+import { ClusterClient } from "../kube/client.ts";
+import { systemClock } from "../kube/clock.ts";
+import type { Terminal } from "./terminal.ts";
+
+export interface CatalogueOptions {
+  readonly address: string;
+  readonly port: number;
+  readonly namespace?: string;
+  readonly host: readonly string[];
+  readonly audience: string;
+  readonly plainHttp?: boolean;
+  readonly kubeconfig?: string;
+}
+
+/** Runs a replica of the catalogue until it is asked to end. Everything it says is a JSON line on standard output, the journal's among them. */
+export const catalogue = async (terminal: Terminal, options: CatalogueOptions): Promise<void> => {
+  const print = (line: object): void => terminal.out(`${JSON.stringify(line)}\n`);
+  const access = await loadAccess(options.kubeconfig === undefined ? {} : { file: options.kubeconfig });
+  const client = new ClusterClient({ access, clock: systemClock, random: Math.random, userAgent: "ambit-catalogue" });
+  const asked = new AbortController();
+  const stop = (): void => asked.abort();
+  process.once("SIGTERM", stop);
+  process.once("SIGINT", stop);
+  try {
+    await runClusterCatalogue(
+      settingsOf(options),
+      {
+        client,
+        clock: systemClock,
+        random: Math.random,
+        journal: print,
+        tell: ({ kind, ...rest }) => print({ time: new Date(terminal.now()).toISOString(), event: kind, ...rest }),
+      },
+      asked.signal,
+    );
+  } finally {
+    process.removeListener("SIGTERM", stop);
+    process.removeListener("SIGINT", stop);
+    await client.close();
+  }
+};
+
+const settingsOf = ({
+  address,
+  port,
+  namespace = ambitNamespace,
+  host,
+  audience,
+  plainHttp = false,
+}: CatalogueOptions): ClusterCatalogueSettings => ({ address, port, namespace, hosts: host, audience, plainHttp });
