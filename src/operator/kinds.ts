@@ -19,8 +19,15 @@ export type ClusterWorkload = Workload & ClusterObject;
 
 /** What controllers read of a pod. */
 export interface Pod extends ClusterObject {
+  readonly spec?: { readonly hostNetwork?: boolean };
   readonly status?: {
+    readonly phase?: string;
     readonly podIP?: string;
+    readonly containerStatuses?: readonly {
+      readonly name: string;
+      readonly containerID?: string;
+      readonly state?: { readonly running?: object };
+    }[];
     readonly conditions?: readonly { readonly type: string; readonly status: string }[];
   };
 }

@@ -1,0 +1,32 @@
+import type { Sha256Digest } from "../../api/digest.ts";
+import { Waiting } from "../../api/errors.ts";
+import { keyText } from "../../kube/object.ts";
+import type { OperatorContext } from "../context.ts";
+import type { HostPod } from "./host-pod.ts";
+
+/** Bytes that hash to the digest, if they are kept. */
+export type CachedBytes = (digest: Sha256Digest) => Promise<Uint8Array | null>;
+
+/** When a pod whose code nobody names any more is looked at again; a rollout has ended it by then. */
+const replacedMs = 30_000;
+
+/**
+ * The bytes of the component that a pod was made for: those that its Workload names, or during a rollout what was pulled before. A host takes no others, whatever this gives.
+ *
+ * Throws `Waiting` (`ComponentReplaced`) and what pulling throws.
+ */
+export const componentBytes =
+  ({ stores, components }: Pick<OperatorContext, "stores" | "components">, cached: CachedBytes = async () => null) =>
+  async ({ of }: HostPod, digest: Sha256Digest, signal: AbortSignal): Promise<Uint8Array> => {
+    const kept = await cached(digest);
+    if (kept !== null) return kept;
+    const workload = stores.workloads.get(keyText({ namespace: of.namespace, name: of.workload }));
+    const component = workload?.spec.components.find(({ name }) => name === of.component);
+    const stored = workload && component && (await components.fetch(workload, component, signal));
+    if (stored?.digest === digest) return stored.bytes();
+    throw new Waiting(
+      "ComponentReplaced",
+      "the Workload names other code than the pod was made for, and that is not kept any more",
+      replacedMs,
+    );
+  };

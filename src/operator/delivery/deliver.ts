@@ -1,0 +1,151 @@
+import { isSha256Digest, type Sha256Digest } from "../../api/digest.ts";
+import { Refused, Transient, Waiting } from "../../api/errors.ts";
+import type { AddressTableDocument, KeySet } from "../../api/host.ts";
+import { canonicalJson } from "../../api/json.ts";
+import { certifyHost, hostCertificateLifetimeMs, verifyHostCertificate } from "../../identity/host-identity.ts";
+import { shortDigest } from "../names.ts";
+import type { HostPod } from "./host-pod.ts";
+import { type BootAnswer, type HostPlace, type HostSession, handOver, meetHost, openSession } from "./host-session.ts";
+import { type RootKeys, signedByRoot } from "./keyring.ts";
+
+/** What a host was given in one start of its container, as far as this process knows. */
+export interface Delivered {
+  readonly containerId: string;
+  readonly boot: string;
+  readonly component: Sha256Digest;
+  readonly certificate: string;
+  /** Milliseconds since the epoch. */
+  readonly certificateEnds: number;
+  /** Ids of the ticket keys, and the table, as text to compare. */
+  readonly keys: string;
+  readonly table: string;
+}
+
+/** What a host should have now. */
+export interface Wanted {
+  readonly keys: KeySet["keys"];
+  /** Undefined while its hosts have not been looked up. */
+  readonly table: AddressTableDocument["table"] | undefined;
+}
+
+export interface DeliverDeps {
+  readonly root: RootKeys;
+  readonly placeOf: (pod: HostPod) => HostPlace;
+  /** Whether the pod, asked from the API server now, is at the same place and belongs to its Workload. Throws what makes it not so. */
+  readonly confirm: (pod: HostPod, signal: AbortSignal) => Promise<void>;
+  readonly componentBytes: (pod: HostPod, digest: Sha256Digest, signal: AbortSignal) => Promise<Uint8Array>;
+  /** Looks at the host once it has everything but the component, and throws where it must not get it yet. */
+  readonly beforeComponent?: ((pod: HostPod, session: HostSession, signal: AbortSignal) => Promise<void>) | undefined;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** A time for a signed document: later than any given before. */
+  readonly signingTime: () => number;
+}
+
+/** Whether there is anything to do, without asking the host: a container that was not restarted keeps what it has. */
+export const isSettled = (pod: HostPod, before: Delivered | undefined, wanted: Wanted, now: number): before is Delivered =>
+  before !== undefined &&
+  before.containerId === pod.containerId &&
+  pod.noted?.boot === before.boot &&
+  pod.noted.component === before.component &&
+  pod.noted.certificate === before.certificate &&
+  before.certificateEnds - now > hostCertificateLifetimeMs / 2 &&
+  before.keys === keysText(wanted.keys) &&
+  (wanted.table === undefined || before.table === tableText(wanted.table));
+
+/**
+ * Brings one host what it lacks, in this order: certificate, keys, addresses, component. From the certificate on, everything goes to who holds its key and to nobody else.
+ *
+ * Throws `Transient` and `Waiting` for what passes by itself, `Stalled` where the host won't have its component, `Refused` where who answers is not the pod's host.
+ */
+export const deliver = async (
+  deps: DeliverDeps,
+  pod: HostPod,
+  wanted: Wanted,
+  before: Delivered | undefined,
+  signal: AbortSignal,
+): Promise<Delivered> => {
+  const known = await reach(deps, pod, before, signal);
+  const session = openSession(deps.placeOf(pod), { podUid: pod.uid, boot: known.boot }, deps.root.hosts.certificate, signal);
+  try {
+    const said = await session.boot();
+    const component = componentOf(pod, said);
+    const earlier = before?.containerId === pod.containerId && before.boot === known.boot ? before : undefined;
+    const keys = keysText(wanted.keys);
+    if (earlier?.keys !== keys) {
+      const document: KeySet = { kind: "keys", boot: known.boot, time: deps.signingTime(), keys: wanted.keys };
+      await session.put("/v1/keys", signedByRoot(deps.root, document));
+    }
+    if (wanted.table === undefined) throw new Waiting("AddressesPending", "the workload's allowed hosts are being looked up", 5_000);
+    const table = tableText(wanted.table);
+    if (earlier?.table !== table) {
+      const document: AddressTableDocument = { kind: "addresses", boot: known.boot, version: deps.signingTime(), table: wanted.table };
+      await session.put("/v1/addresses", signedByRoot(deps.root, document));
+    }
+    if (earlier === undefined) await deps.beforeComponent?.(pod, session, signal);
+    if (!said.hasComponent) await session.putComponent(await deps.componentBytes(pod, component, signal));
+    return { containerId: pod.containerId, component, ...known, keys, table };
+  } finally {
+    await session.close();
+  }
+};
+
+interface Known {
+  readonly boot: string;
+  readonly certificate: string;
+  readonly certificateEnds: number;
+}
+
+/** The identity under which the pod's host is reached: as it was certified before where that still holds, else after meeting it. */
+const reach = async (deps: DeliverDeps, pod: HostPod, before: Delivered | undefined, signal: AbortSignal): Promise<Known> => {
+  const known = knownBefore(deps, pod, before);
+  if (known !== undefined && (await answers(deps, pod, known, signal))) return known;
+  const place = deps.placeOf(pod);
+  const { said, publicKey } = await meetHost(place, signal);
+  componentOf(pod, said);
+  // Asked after the meeting: the address was this pod's at that time too, since it gives it up only in ending.
+  await deps.confirm(pod, signal);
+  const { boot } = said;
+  const certificate = certifyHost(deps.root.hosts, { podUid: pod.uid, boot }, publicKey, deps.now());
+  await handOver(place, "/v1/certificate", signedByRoot(deps.root, { kind: "certificate", boot, certificate }), signal);
+  return { boot, certificate, certificateEnds: deps.now() + hostCertificateLifetimeMs };
+};
+
+/** The certificate of before, if it is good for another half of its life; by what this process remembers, or by what the pod says, which anybody may have written. */
+const knownBefore = ({ root, now }: DeliverDeps, pod: HostPod, before: Delivered | undefined): Known | undefined => {
+  const { boot, certificate } = before?.containerId === pod.containerId ? before : (pod.noted ?? {});
+  if (boot === undefined || certificate === undefined) return undefined;
+  try {
+    const certificateEnds = verifyHostCertificate(certificate, root.hosts.certificate, { podUid: pod.uid, boot }, now());
+    return certificateEnds - now() > hostCertificateLifetimeMs / 2 ? { boot, certificate, certificateEnds } : undefined;
+  } catch {
+    // Whatever is wrong with it, the host is met anew.
+    return undefined;
+  }
+};
+
+/** Whether the host of that start is still the one that answers. Another answers where the container restarted. */
+const answers = async (deps: DeliverDeps, pod: HostPod, { boot }: Known, signal: AbortSignal): Promise<boolean> => {
+  const session = openSession(deps.placeOf(pod), { podUid: pod.uid, boot }, deps.root.hosts.certificate, signal);
+  try {
+    return (await session.boot()).boot === boot;
+  } catch (thrown) {
+    if (thrown instanceof Transient && !signal.aborted) return false;
+    throw thrown;
+  } finally {
+    await session.close();
+  }
+};
+
+/** The component that a host was started for, if it is the pod's host. Throws `Refused` (`HostMistaken`). */
+const componentOf = (pod: HostPod, { pod: uid, component }: BootAnswer): Sha256Digest => {
+  if (uid !== pod.uid) throw new Refused("HostMistaken", "who answers at the pod's address is in another pod");
+  if (!isSha256Digest(component) || shortDigest(component) !== pod.shortDigest) {
+    throw new Refused("HostMistaken", `who answers at the pod's address runs other code than the pod's label says (${pod.shortDigest})`);
+  }
+  return component;
+};
+
+const keysText = (keys: Wanted["keys"]): string => keys.map(({ kid }) => kid).join(" ");
+
+const tableText = (table: AddressTableDocument["table"]): string => canonicalJson(table as unknown as Parameters<typeof canonicalJson>[0]);

@@ -1,0 +1,124 @@
+import { Refused, Stalled } from "../../api/errors.ts";
+import type { AddressTableDocument } from "../../api/host.ts";
+import type { ComponentKey } from "../../catalogue/state.ts";
+import { Applier } from "../../kube/apply.ts";
+import { Controller } from "../../kube/controller.ts";
+import { keyOf, keyText, type ObjectKey } from "../../kube/object.ts";
+import { done, type Outcome } from "../../kube/reconciler.ts";
+import type { OperatorContext, Runs } from "../context.ts";
+import { type Pod, pods } from "../kinds.ts";
+import { fieldManagers, hostPort, labels } from "../names.ts";
+import { type CachedBytes, componentBytes } from "./component-bytes.ts";
+import { confirmPod } from "./confirm.ts";
+import { type DeliverDeps, type Delivered, deliver, isSettled, type Wanted } from "./deliver.ts";
+import { type HostPod, hostPodOf, noteAnnotations, refusedAnnotation } from "./host-pod.ts";
+import type { HostPlace, HostSession } from "./host-session.ts";
+import type { Keyring } from "./own-keys.ts";
+
+/** A host is looked at this often although nothing changed: its clock is set anew, and a certificate renewed in time. */
+const lookAgainMs = 6 * 60 * 60 * 1000;
+
+export interface DeliveryOptions {
+  readonly keyring: Keyring;
+  /** Where a component's allowed hosts may be dialled now; undefined while they have not been looked up. Tell `changed` when it is another. */
+  readonly tableOf: (of: ComponentKey) => AddressTableDocument["table"] | undefined;
+  /** Bytes of components that were pulled before, for pods whose Workload names other code by now. */
+  readonly cached?: CachedBytes;
+  /** Looks at a host that has everything but its component; throws `Waiting` where it must not get it yet. */
+  readonly beforeComponent?: (pod: HostPod, session: HostSession, signal: AbortSignal) => Promise<void>;
+  /** Where a pod's host listens: by default at the pod's address, on `hostPort`. */
+  readonly placeOf?: (pod: HostPod) => HostPlace;
+}
+
+export interface Delivery extends Runs {
+  /** Delivers what changed to all pods of a component: its table, or what `beforeComponent` waited for. */
+  changed(of: ComponentKey): void;
+}
+
+/** Gives each host what it runs on, and says on its pod that it has it. */
+export const createDelivery = (context: OperatorContext, options: DeliveryOptions): Delivery => {
+  const { client, clock, random, stores, log } = context;
+  const { keyring, tableOf } = options;
+  const applier = new Applier({ client, fieldManager: fieldManagers.delivery });
+  /** By pod UID. */
+  const delivered = new Map<string, Delivered>();
+  const deps: DeliverDeps = {
+    root: keyring.root,
+    placeOf: options.placeOf ?? (({ address }) => ({ address, port: hostPort })),
+    confirm: confirmPod(context),
+    componentBytes: componentBytes(context, options.cached),
+    beforeComponent: options.beforeComponent,
+    now: () => clock.now(),
+    signingTime: keyring.signingTime,
+  };
+
+  const reconcile = async (key: ObjectKey, signal: AbortSignal): Promise<Outcome> => {
+    const pod = stores.pods.get(keyText(key));
+    const host = pod && hostPodOf(pod);
+    if (!pod || !host) return done;
+    const wanted: Wanted = { keys: keyring.ticketKeys(), table: tableOf(host.of) };
+    const before = delivered.get(host.uid);
+    if (isSettled(host, before, wanted, clock.now())) return lookAgain;
+    try {
+      const now = await deliver(deps, host, wanted, before, signal);
+      delivered.set(host.uid, now);
+      await annotate(pod, noteAnnotations(now), signal);
+      return lookAgain;
+    } catch (thrown) {
+      if (!(thrown instanceof Stalled || thrown instanceof Refused)) throw thrown;
+      const { code, message } = thrown;
+      context.events.record(pod, { type: "Warning", reason: code, action: "Deliver", note: message });
+      if (thrown instanceof Refused) throw thrown;
+      await annotate(pod, refusedAnnotation(code, message), signal);
+      return { kind: "stalled", reason: code, message };
+    }
+  };
+
+  const annotate = async (pod: Pod, annotations: Record<string, string>, signal: AbortSignal): Promise<void> => {
+    const { name, namespace } = pod.metadata;
+    await applier.apply(
+      pods,
+      { metadata: { name, ...(namespace === undefined ? {} : { namespace }), annotations } },
+      { live: pod, force: true, signal },
+    );
+  };
+
+  const controller = new Controller({
+    name: "delivery",
+    reconcile,
+    workers: 16,
+    clock,
+    random,
+    onEvent: (event) => {
+      if (event.type === "failed") log({ message: "delivering failed", key: event.key, error: event.error });
+    },
+  });
+
+  return {
+    changed: ({ namespace, workload, component }) => {
+      for (const pod of stores.pods.find("workload", `${namespace}/${workload}`)) {
+        if (pod.metadata.labels?.[labels.component] === component) controller.enqueue(keyOf(pod));
+      }
+    },
+    run: async (signal) => {
+      const ends = [
+        controller.owns(stores.pods),
+        stores.pods.subscribe((change) => {
+          if (change.type !== "deleted") return;
+          delivered.delete(change.object.metadata.uid ?? "");
+          applier.forget(pods, change.object.metadata);
+        }),
+        keyring.onTicketKeys(() => {
+          for (const key of stores.pods.keys()) controller.enqueue(key);
+        }),
+      ];
+      try {
+        await controller.run(signal);
+      } finally {
+        for (const end of ends) end();
+      }
+    },
+  };
+};
+
+const lookAgain: Outcome = { kind: "waiting", retryAfterMs: lookAgainMs, on: "the certificate and the clock of the host" };
