@@ -2,7 +2,7 @@ import type { Sha256Digest } from "../../api/digest.ts";
 import type { Workload, WorkloadComponent, WorkloadSpec } from "../../api/generated/workload.ts";
 import { podUidVariable } from "../../host/pod-uid.ts";
 import { hostLimits } from "../../manifests/quantities.ts";
-import { componentLabels, hostContainer, hostPort, joinedName, labels, shortDigest } from "../names.ts";
+import { componentLabels, hostContainer, hostPort, joinedName, labels, podAnnotations, shortDigest } from "../names.ts";
 import { hostPlaces } from "./host-config.ts";
 
 /** Ambit's own image, in which hosts run. */
@@ -47,6 +47,7 @@ export const podTemplate = (
       annotations: {
         ...pod.annotations,
         "kubectl.kubernetes.io/default-container": hostContainer,
+        [podAnnotations.timeout]: String(hostLimits(component.limits).timeoutMs),
       },
     },
     spec: {
