@@ -136,6 +136,12 @@ export const program = (terminal: Terminal): Command => {
     .option("--kubeconfig <file>", "which cluster (default: the one this runs in, else what kubectl would take)")
     .action(async (options) => (await import("./catalogue.ts")).catalogue(terminal, options));
 
+  ambit
+    .command("host")
+    .description("run one component in a pod: started by the operator's Deployments")
+    .requiredOption("--config <file>", "the host's configuration, as JSON")
+    .action(async ({ config }) => (await import("./host.ts")).host(config));
+
   const docs = ambit.command("docs").description("work with the documentation that a component carries");
   docs
     .command("embed")

@@ -1,11 +1,11 @@
 import { Refused, Stalled } from "../../api/errors.ts";
-import type { AddressTableDocument } from "../../api/host.ts";
 import type { ComponentKey } from "../../catalogue/state.ts";
 import { Applier } from "../../kube/apply.ts";
 import { Controller } from "../../kube/controller.ts";
 import { keyOf, keyText, type ObjectKey } from "../../kube/object.ts";
 import { done, type Outcome } from "../../kube/reconciler.ts";
 import type { OperatorContext, Runs } from "../context.ts";
+import type { Egress } from "../egress/egress.ts";
 import { type Pod, pods } from "../kinds.ts";
 import { fieldManagers, hostPort, labels } from "../names.ts";
 import { type CachedBytes, componentBytes } from "./component-bytes.ts";
@@ -20,8 +20,8 @@ const lookAgainMs = 6 * 60 * 60 * 1000;
 
 export interface DeliveryOptions {
   readonly keyring: Keyring;
-  /** Where a component's allowed hosts may be dialled now; undefined while they have not been looked up. Tell `changed` when it is another. */
-  readonly tableOf: (of: ComponentKey) => AddressTableDocument["table"] | undefined;
+  /** Where components' allowed hosts may be dialled now, and when that changes. */
+  readonly egress: Pick<Egress, "tableFor" | "subscribe">;
   /** Bytes of components that were pulled before, for pods whose Workload names other code by now. */
   readonly cached?: CachedBytes;
   /** Looks at a host that has everything but its component; throws `Waiting` where it must not get it yet. */
@@ -31,14 +31,14 @@ export interface DeliveryOptions {
 }
 
 export interface Delivery extends Runs {
-  /** Delivers what changed to all pods of a component: its table, or what `beforeComponent` waited for. */
+  /** Looks at all pods of a component again: what `beforeComponent` waited for is there. */
   changed(of: ComponentKey): void;
 }
 
 /** Gives each host what it runs on, and says on its pod that it has it. */
 export const createDelivery = (context: OperatorContext, options: DeliveryOptions): Delivery => {
   const { client, clock, random, stores, log } = context;
-  const { keyring, tableOf } = options;
+  const { keyring, egress } = options;
   const applier = new Applier({ client, fieldManager: fieldManagers.delivery });
   /** By pod UID. */
   const delivered = new Map<string, Delivered>();
@@ -56,7 +56,7 @@ export const createDelivery = (context: OperatorContext, options: DeliveryOption
     const pod = stores.pods.get(keyText(key));
     const host = pod && hostPodOf(pod);
     if (!pod || !host) return done;
-    const wanted: Wanted = { keys: keyring.ticketKeys(), table: tableOf(host.of) };
+    const wanted: Wanted = { keys: keyring.ticketKeys(), table: egress.tableFor(host.of)?.table };
     const before = delivered.get(host.uid);
     if (isSettled(host, before, wanted, clock.now())) return lookAgain;
     try {
@@ -94,12 +94,14 @@ export const createDelivery = (context: OperatorContext, options: DeliveryOption
     },
   });
 
+  const changed = ({ namespace, workload, component }: ComponentKey): void => {
+    for (const pod of stores.pods.find("workload", `${namespace}/${workload}`)) {
+      if (pod.metadata.labels?.[labels.component] === component) controller.enqueue(keyOf(pod));
+    }
+  };
+
   return {
-    changed: ({ namespace, workload, component }) => {
-      for (const pod of stores.pods.find("workload", `${namespace}/${workload}`)) {
-        if (pod.metadata.labels?.[labels.component] === component) controller.enqueue(keyOf(pod));
-      }
-    },
+    changed,
     run: async (signal) => {
       const ends = [
         controller.owns(stores.pods),
@@ -108,6 +110,7 @@ export const createDelivery = (context: OperatorContext, options: DeliveryOption
           delivered.delete(change.object.metadata.uid ?? "");
           applier.forget(pods, change.object.metadata);
         }),
+        egress.subscribe(changed),
         keyring.onTicketKeys(() => {
           for (const key of stores.pods.keys()) controller.enqueue(key);
         }),
