@@ -59,8 +59,8 @@ export interface Egress extends Runs {
   statusOf(of: EgressOf, before: readonly EgressHostStatus[]): EgressHostStatus[];
   /** Why the component's policy could not be applied, for its conditions. */
   faultOf(of: EgressOf): { readonly reason: string; readonly message: string } | undefined;
-  /** Calls back with `namespace/name` of a Workload whose tables or statuses may have changed. The returned function ends that. */
-  subscribe(listener: (workload: string) => void): () => void;
+  /** Calls back with a component whose table or status came to be another. The returned function ends that. */
+  subscribe(listener: (of: EgressOf) => void): () => void;
 }
 
 export interface EgressOptions {
@@ -88,7 +88,9 @@ class EgressController implements Egress {
   readonly #controller: Controller;
   readonly #applier: Applier;
   readonly #held = new Map<string, Map<string, Held>>();
-  readonly #listeners = new Set<(workload: string) => void>();
+  /** By Workload and component, what listeners know. */
+  readonly #told = new Map<string, ReadonlyMap<string, string>>();
+  readonly #listeners = new Set<(of: EgressOf) => void>();
 
   constructor(context: OperatorContext, { settings = defaultEgressSettings, ask, services }: EgressOptions) {
     const { client, clock, random, log } = context;
@@ -134,7 +136,7 @@ class EgressController implements Egress {
     return fault && { reason: fault.code, message: fault.message };
   }
 
-  subscribe(listener: (workload: string) => void): () => void {
+  subscribe(listener: (of: EgressOf) => void): () => void {
     this.#listeners.add(listener);
     return () => {
       this.#listeners.delete(listener);
@@ -167,6 +169,17 @@ class EgressController implements Egress {
     return this.#held.get(keyText({ namespace, name: workload }))?.get(component);
   }
 
+  #tell({ namespace = "default", name }: ObjectKey, held: ReadonlyMap<string, Held>): void {
+    const workload = keyText({ namespace, name });
+    const before = this.#told.get(workload) ?? new Map<string, string>();
+    const now = seenOf(held);
+    this.#told.set(workload, now);
+    for (const component of new Set([...before.keys(), ...now.keys()])) {
+      if (before.get(component) === now.get(component)) continue;
+      for (const listener of this.#listeners) listener({ namespace, workload: name, component });
+    }
+  }
+
   /** The Workloads with an entry that names a Service. */
   #usersOf(service: string): string[] {
     const { rules } = this.#settings;
@@ -183,6 +196,7 @@ class EgressController implements Egress {
     const workload = this.#context.stores.workloads.get(name);
     if (workload === undefined) {
       this.#held.delete(name);
+      this.#told.delete(name);
       this.#names.use(name, []);
       return done;
     }
@@ -195,13 +209,12 @@ class EgressController implements Egress {
     );
     const held = this.#held.get(name) ?? new Map<string, Held>();
     this.#held.set(name, held);
-    const before = versionsOf(held);
     let next = Number.POSITIVE_INFINITY;
     for (const { name: component, localResources } of workload.spec.components) {
       next = Math.min(next, await this.#converge(workload, component, localResources?.allowedHosts ?? [], held, signal));
     }
     await this.#removeLeftOver(workload, held, signal);
-    if (versionsOf(held) !== before) for (const listener of this.#listeners) listener(name);
+    this.#tell(key, held);
     const fault = [...held.values()].find((one) => one.fault !== undefined)?.fault;
     if (next < Number.POSITIVE_INFINITY) {
       const retryAfterMs = Math.max(next - this.#context.clock.elapsed(), 1);
@@ -303,20 +316,15 @@ const intentsOf = ({ metadata, spec }: ClusterWorkload, rules: EgressSettings["r
     egressIntents(localResources?.allowedHosts ?? [], metadata.namespace ?? "default", rules),
   );
 
-/** What listeners are told of: tables, and what a status says of entries. */
-const versionsOf = (held: ReadonlyMap<string, Held>): string =>
-  JSON.stringify(
+/** By component, what listeners are told of: tables, and what a status says of entries. */
+const seenOf = (held: ReadonlyMap<string, Held>): ReadonlyMap<string, string> =>
+  new Map(
     [...held].map(([component, { plan, progress, fault }]) => [
       component,
-      progress.version,
-      progress.published === null,
-      plan.entries.map(({ entry, closed, pending, routes }) => [
-        entry,
-        closed?.reason ?? null,
-        closed?.message ?? null,
-        pending,
-        routes.length > 0,
+      JSON.stringify([
+        progress.published === null ? null : progress.version,
+        plan.entries.map(({ entry, closed, pending, routes }) => [entry, closed, pending, routes.length > 0]),
+        fault?.message ?? null,
       ]),
-      fault?.message ?? null,
     ]),
   );
