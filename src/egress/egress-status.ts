@@ -6,7 +6,7 @@ export interface EgressHostStatus {
   /** The entry, as written. */
   readonly host: string;
   /** Where it may be dialled now, the first sixteen; ranges as they are. Absent while it is closed. */
-  readonly addresses?: string[];
+  readonly addresses?: readonly string[];
   /** How many there are. */
   readonly addressCount?: number;
   /** What lets these packets out and no others; absent while it is closed. */

@@ -46,7 +46,7 @@ export const serviceRoutes = (
   const fault = serviceFault(service, name);
   if (fault !== null) return { reason: "ServiceRefused", message: fault };
   const routes = intent.ports.flatMap((port) => {
-    const found = spec.ports?.find((one) => one.port === port && (one.protocol ?? "TCP") === "TCP");
+    const found = portOf(service, port);
     if (found === undefined) return [];
     const key = hostPort(intent.host, port);
     const isHeadless = spec.clusterIP === "None";
@@ -60,10 +60,12 @@ export const serviceRoutes = (
     return addresses.map((address) => ({ key, address, peer }));
   });
   if (routes.length > 0) return routes;
-  return (spec.ports ?? []).some(({ port }) => intent.ports.includes(port))
+  return intent.ports.some((port) => portOf(service, port) !== undefined)
     ? { reason: "NotResolved", message: `the Service ${name} has no address yet: no pod that it selects is ready` }
     : { reason: "ServiceRefused", message: `the Service ${name} has no TCP port ${intent.ports.join(" or ")}; name the port in the entry` };
 };
+
+const portOf = ({ spec }: ServiceView, port: number) => spec?.ports?.find((one) => one.port === port && (one.protocol ?? "TCP") === "TCP");
 
 const serviceFault = ({ metadata, spec = {} }: ServiceView, name: string): string | null => {
   if (metadata.labels?.[labels.managedBy] === managedByAmbit) return `the Service ${name} is Ambit's own; tools don't reach tools`;
