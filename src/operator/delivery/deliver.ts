@@ -65,10 +65,8 @@ export const deliver = async (
   before: Delivered | undefined,
   signal: AbortSignal,
 ): Promise<Delivered> => {
-  const known = await reach(deps, pod, before, signal);
-  const session = openSession(deps.placeOf(pod), { podUid: pod.uid, boot: known.boot }, deps.root.hosts.certificate, signal);
+  const { session, said, known } = await reach(deps, pod, before, signal);
   try {
-    const said = await session.boot();
     const component = componentOf(pod, said);
     const earlier = before?.containerId === pod.containerId && before.boot === known.boot ? before : undefined;
     const keys = keysText(wanted.keys);
@@ -96,10 +94,17 @@ interface Known {
   readonly certificateEnds: number;
 }
 
-/** The identity under which the pod's host is reached: as it was certified before where that still holds, else after meeting it. */
-const reach = async (deps: DeliverDeps, pod: HostPod, before: Delivered | undefined, signal: AbortSignal): Promise<Known> => {
+interface Reached {
+  readonly session: HostSession;
+  readonly said: BootAnswer;
+  readonly known: Known;
+}
+
+/** A session with the pod's host: under the certificate that it has where it still is the same start of it, else after meeting it and giving it one. */
+const reach = async (deps: DeliverDeps, pod: HostPod, before: Delivered | undefined, signal: AbortSignal): Promise<Reached> => {
   const known = knownBefore(deps, pod, before);
-  if (known !== undefined && (await answers(deps, pod, known, signal))) return known;
+  const again = known && (await sessionWith(deps, pod, known, signal).catch(undefinedIfUnreachable));
+  if (again !== undefined) return again;
   const place = deps.placeOf(pod);
   const { said, publicKey } = await meetHost(place, signal);
   componentOf(pod, said);
@@ -107,8 +112,25 @@ const reach = async (deps: DeliverDeps, pod: HostPod, before: Delivered | undefi
   await deps.confirm(pod, signal);
   const { boot } = said;
   const certificate = certifyHost(deps.root.hosts, { podUid: pod.uid, boot }, publicKey, deps.now());
+  const certificateEnds = deps.now() + hostCertificateLifetimeMs;
   await handOver(place, "/v1/certificate", signedByRoot(deps.root, { kind: "certificate", boot, certificate }), signal);
-  return { boot, certificate, certificateEnds: deps.now() + hostCertificateLifetimeMs };
+  return sessionWith(deps, pod, { boot, certificate, certificateEnds }, signal);
+};
+
+const sessionWith = async (deps: DeliverDeps, pod: HostPod, known: Known, signal: AbortSignal): Promise<Reached> => {
+  const identity = { podUid: pod.uid, boot: known.boot };
+  const session = openSession(deps.placeOf(pod), identity, deps.root.hosts.certificate, signal);
+  try {
+    return { session, said: await session.boot(), known };
+  } catch (thrown) {
+    await session.close();
+    throw thrown;
+  }
+};
+
+/** Another answers where the container restarted. */
+const undefinedIfUnreachable = (thrown: unknown): undefined => {
+  if (!(thrown instanceof Transient)) throw thrown;
 };
 
 /** The certificate of before, if it is good for another half of its life; by what this process remembers, or by what the pod says, which anybody may have written. */
@@ -121,19 +143,6 @@ const knownBefore = ({ root, now }: DeliverDeps, pod: HostPod, before: Delivered
   } catch {
     // Whatever is wrong with it, the host is met anew.
     return undefined;
-  }
-};
-
-/** Whether the host of that start is still the one that answers. Another answers where the container restarted. */
-const answers = async (deps: DeliverDeps, pod: HostPod, { boot }: Known, signal: AbortSignal): Promise<boolean> => {
-  const session = openSession(deps.placeOf(pod), { podUid: pod.uid, boot }, deps.root.hosts.certificate, signal);
-  try {
-    return (await session.boot()).boot === boot;
-  } catch (thrown) {
-    if (thrown instanceof Transient && !signal.aborted) return false;
-    throw thrown;
-  } finally {
-    await session.close();
   }
 };
 

@@ -22,7 +22,10 @@ export const rootPublicKey = ({ root }: RootKeys): string =>
   createPublicKey(root).export({ type: "spki", format: "der" }).toString("base64");
 
 /** A document under the root key's signature. */
-export const signedByRoot = ({ root }: RootKeys, document: KeySet | AddressTableDocument | CertificateDocument | CanaryDocument): SignedDocument => {
+export const signedByRoot = (
+  { root }: RootKeys,
+  document: KeySet | AddressTableDocument | CertificateDocument | CanaryDocument,
+): SignedDocument => {
   const payload = JSON.stringify(document);
   return { payload, signature: sign(null, Buffer.from(payload, "utf8"), root).toString("base64") };
 };
