@@ -34,7 +34,7 @@ export interface WorkloadSpec {
    * @maxItems 32
    */
   readonly volumes?: readonly Volume[];
-  readonly pod?: WorkloadSpecPod;
+  readonly pod?: PodPlacement;
   /**
    * Whether images may be named by a tag. What the tag meant when it was looked up is what runs, and shows in the status.
    */
@@ -60,18 +60,18 @@ export interface WorkloadComponent {
    * Where the component's bytes are: an OCI reference with a digest, such as `ghcr.io/example/tools/github@sha256:…`. A tag alone is accepted only with `allowTags`. `file:PATH`, relative to the manifest and optionally followed by `@sha256:…` of the bytes, is for development with `ambit up` and is refused in a cluster.
    */
   readonly image: string;
-  readonly imagePullSecret?: WorkloadSpecComponentsImagePullSecret;
+  readonly imagePullSecret?: PullSecret;
   readonly wit?: WitText;
   readonly tools?: ToolSelection;
   readonly localResources?: LocalResources;
   readonly limits: CallLimits;
-  readonly resources?: WorkloadSpecComponentsResources;
+  readonly resources?: PodResources;
   readonly reuse: InstanceReuse;
 }
 /**
  * A secret of the type `kubernetes.io/dockerconfigjson` in the same namespace, for Ambit to pull the component with. The sandbox never sees it. `ambit up` uses the Docker configuration of whoever runs it.
  */
-export interface WorkloadSpecComponentsImagePullSecret {
+export interface PullSecret {
   /**
    * Name of the secret.
    */
@@ -167,7 +167,7 @@ export interface CallLimits {
 /**
  * What the pod requests and may use, as for any container. Where it does not say, requests are small and the memory limit follows from `limits`.
  */
-export interface WorkloadSpecComponentsResources {
+export interface PodResources {
   /**
    * What is set aside for the pod.
    */
@@ -217,7 +217,7 @@ export interface ClaimedVolume {
 /**
  * Where the pods go and what else is written on them. Nothing here changes what a sandbox may do.
  */
-export interface WorkloadSpecPod {
+export interface PodPlacement {
   /**
    * Further labels of the pods.
    */
@@ -312,13 +312,19 @@ export interface ComponentStatus {
    * The image with the digest that it was resolved to.
    */
   readonly resolved?: string;
-  readonly fault?: WorkloadStatusComponentsFault;
+  readonly fault?: ComponentFaultStatus;
   /**
    * Ready pods, by the code that they run. During a rollout there are two kinds.
    *
    * @maxItems 16
    */
-  readonly pods?: readonly WorkloadStatusComponentsPods[];
+  readonly pods?: readonly ReadyPodsStatus[];
+  /**
+   * Its allowed hosts, and whether they can be reached now.
+   *
+   * @maxItems 64
+   */
+  readonly egress?: readonly AllowedHostStatus[];
   /**
    * What it imports, and therefore all that it could use.
    *
@@ -345,7 +351,7 @@ export interface ComponentStatus {
 /**
  * Why it is not known, or not run, as it is in the spec. What ran before still runs.
  */
-export interface WorkloadStatusComponentsFault {
+export interface ComponentFaultStatus {
   /**
    * Why, as a stable word.
    */
@@ -358,7 +364,7 @@ export interface WorkloadStatusComponentsFault {
 /**
  * The pods with one code.
  */
-export interface WorkloadStatusComponentsPods {
+export interface ReadyPodsStatus {
   /**
    * sha256 of the component's bytes.
    */
@@ -367,6 +373,47 @@ export interface WorkloadStatusComponentsPods {
    * How many are ready for calls.
    */
   readonly ready: number;
+}
+/**
+ * One entry of `allowedHosts`.
+ */
+export interface AllowedHostStatus {
+  /**
+   * The entry, as written.
+   */
+  readonly host: string;
+  /**
+   * Where it may be dialled, the first sixteen; absent while it is closed.
+   *
+   * @maxItems 16
+   */
+  readonly addresses?: readonly string[];
+  /**
+   * How many there are.
+   */
+  readonly addressCount?: number;
+  /**
+   * What lets these packets out and no others; absent while it is closed.
+   */
+  readonly enforcedBy?: string;
+  readonly notEnforcedBecause?: ClosedHostReason;
+  /**
+   * Since when it is open, or closed for this reason.
+   */
+  readonly since: string;
+}
+/**
+ * Why it is closed.
+ */
+export interface ClosedHostReason {
+  /**
+   * Why, as a stable word.
+   */
+  readonly reason: string;
+  /**
+   * Why, for a person, and what to do.
+   */
+  readonly message: string;
 }
 /**
  * One offered function.

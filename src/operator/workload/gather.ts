@@ -1,0 +1,132 @@
+import { AmbitError, Invalid, Transient, Waiting } from "../../api/errors.ts";
+import type { WorkloadComponent } from "../../api/generated/workload.ts";
+import type { WitFunction } from "../../api/wit.ts";
+import { type ClusterObject, isControlledBy, keyText, type ObjectKey, type ResourceType } from "../../kube/object.ts";
+import { type NotOffered, offeredFunctions } from "../../wit/offered.ts";
+import type { ComponentStore, StoredComponent } from "../component-store.ts";
+import type { OperatorStores } from "../context.ts";
+import type { ClusterWorkload, Pod } from "../kinds.ts";
+import {
+  type ConfigMap,
+  configMaps,
+  type Deployment,
+  type DisruptionBudget,
+  deployments,
+  disruptionBudgets,
+  type Service,
+  services,
+} from "./kinds.ts";
+
+/** Why a component is not run as the spec has it. A `passing` fault may go away by itself. */
+export interface Fault {
+  readonly reason: string;
+  readonly message: string;
+  readonly passing: boolean;
+}
+
+/** What a component turned out to be. */
+export interface KnownComponent {
+  readonly stored: StoredComponent;
+  readonly offered: readonly WitFunction[];
+  readonly notOffered: readonly NotOffered[];
+}
+
+export interface SeenComponent {
+  readonly component: WorkloadComponent;
+  readonly found: KnownComponent | Fault;
+}
+
+export const isFault = (found: KnownComponent | Fault): found is Fault => "passing" in found;
+
+/** All that is read before anything is decided. */
+export interface Seen {
+  readonly workload: ClusterWorkload;
+  /** In the order of the spec; none where the Workload is being deleted. */
+  readonly components: readonly SeenComponent[];
+  /** Objects that this very Workload controls. */
+  readonly deployments: readonly Deployment[];
+  readonly services: readonly Service[];
+  readonly configMaps: readonly ConfigMap[];
+  readonly disruptionBudgets: readonly DisruptionBudget[];
+  /** With its labels, whoever controls them: those of a ReplicaSet of ours, or of nobody. */
+  readonly pods: readonly Pod[];
+  /** Grants through which a tool of this Workload is offered now. */
+  readonly activeGrants: number;
+  /** Whether another Workload of the namespace stays, or pods of one are still there. */
+  readonly needsSandboxPolicy: boolean;
+}
+
+/** Null where there is no such Workload any more. Never rejects for what an image or a registry does: that is a component's fault in the result. */
+export const gather = async (
+  stores: OperatorStores,
+  components: ComponentStore,
+  key: ObjectKey,
+  signal: AbortSignal,
+): Promise<Seen | null> => {
+  const workload = stores.workloads.get(keyText(key));
+  if (!workload) return null;
+  const isGoing = workload.metadata.deletionTimestamp !== undefined;
+  const seenComponents = isGoing
+    ? []
+    : await Promise.all(
+        workload.spec.components.map(async (component) => ({ component, found: await look(components, workload, component, signal) })),
+      );
+  const index = keyText(key);
+  const uid = workload.metadata.uid ?? "";
+  const own = <T extends ClusterObject>(objects: readonly T[]): T[] => objects.filter((object) => isControlledBy(object, uid));
+  return {
+    workload,
+    components: seenComponents,
+    deployments: own(stores.deployments.find("workload", index)),
+    services: own(stores.services.find("workload", index)),
+    configMaps: own(stores.configMaps.find("workload", index)),
+    disruptionBudgets: own(stores.disruptionBudgets.find("workload", index)),
+    pods: stores.pods.find("workload", index),
+    activeGrants: stores.toolGrants.find("workload", index).filter(({ status }) => status?.phase === "Active").length,
+    needsSandboxPolicy: needsSandboxPolicy(stores, workload),
+  };
+};
+
+/** Whether the policy before all sandboxes of the namespace must stay when this Workload has gone. */
+export const needsSandboxPolicy = (stores: OperatorStores, going: ClusterWorkload): boolean => {
+  const { namespace, name } = going.metadata;
+  const isOther = (object: ClusterObject, workload: string | undefined) => object.metadata.namespace === namespace && workload !== name;
+  return (
+    stores.workloads.list().some((other) => isOther(other, other.metadata.name)) ||
+    stores.pods.list().some((pod) => pod.metadata.namespace === namespace)
+  );
+};
+
+const look = async (
+  components: ComponentStore,
+  workload: ClusterWorkload,
+  component: WorkloadComponent,
+  signal: AbortSignal,
+): Promise<KnownComponent | Fault> => {
+  try {
+    const stored = await components.fetch(workload, component, signal);
+    return { stored, ...offeredFunctions(stored.interface, component.tools?.exclude ?? []) };
+  } catch (thrown) {
+    signal.throwIfAborted();
+    return faultOf(thrown);
+  }
+};
+
+/** An error of ours as a component's fault; any other is thrown on. */
+export const faultOf = (thrown: unknown): Fault => {
+  if (!(thrown instanceof AmbitError)) throw thrown;
+  const at = thrown instanceof Invalid && thrown.at ? ` (at ${thrown.at})` : "";
+  return {
+    reason: thrown.code,
+    message: `${thrown.message}${at}`,
+    passing: thrown instanceof Transient || thrown instanceof Waiting,
+  };
+};
+
+/** The objects that a Workload controls, with their kinds. */
+export const controlled = (seen: Seen): { readonly type: ResourceType; readonly object: ClusterObject }[] => [
+  ...seen.deployments.map((object) => ({ type: deployments, object })),
+  ...seen.disruptionBudgets.map((object) => ({ type: disruptionBudgets, object })),
+  ...seen.services.map((object) => ({ type: services, object })),
+  ...seen.configMaps.map((object) => ({ type: configMaps, object })),
+];

@@ -1,0 +1,191 @@
+import { isSha256Digest, type Sha256Digest } from "../../api/digest.ts";
+import type { ComponentStatus, WorkloadStatus } from "../../api/generated/workload.ts";
+import { definitionDigest } from "../../grants/definition.ts";
+import { type ConditionNow, withTransitions } from "../conditions.ts";
+import type { Pod } from "../kinds.ts";
+import { labels, managedByAmbit, podAnnotations, shortDigest } from "../names.ts";
+import { isReady } from "../toolgrant/observe.ts";
+import type { AppliedPlan } from "./apply.ts";
+import { deploymentOf, isRolledOut, type Plan } from "./decide.ts";
+import { type Fault, isFault, type Seen, type SeenComponent } from "./gather.ts";
+
+/** What other controllers know of a component. */
+export interface FromOthers {
+  /** The entries of `allowedHosts`, as the resolver has them. */
+  readonly egress: (component: string, before: NonNullable<ComponentStatus["egress"]>) => NonNullable<ComponentStatus["egress"]>;
+  /** Why the component's policy could not be applied. */
+  readonly egressFault: (component: string) => { readonly reason: string; readonly message: string } | undefined;
+}
+
+/** How one component is. `stalled` needs a person; `progressing` needs time. */
+type Health =
+  | { readonly kind: "serving" | "idle"; readonly message: string }
+  | { readonly kind: "progressing" | "stalled"; readonly reason: string; readonly message: string };
+
+/** Bounds of the schema. */
+const listed = { tools: 100, notOffered: 100, imports: 256, message: 2048, reason: 1024, pods: 16 } as const;
+
+/** The status of a Workload; `now` is ISO 8601 in seconds. Pure. */
+export const statusOf = (seen: Seen, plan: Plan, applied: AppliedPlan, others: FromOthers, now: string): WorkloadStatus => {
+  const { metadata, status: before, spec } = seen.workload;
+  const healths = seen.components.map((one) => ({
+    name: one.component.name,
+    health: healthOf(seen, one, plan, applied, others),
+  }));
+  const conditions = conditionsOf(spec.suspend, plan, healths);
+  return {
+    ...(metadata.generation === undefined ? {} : { observedGeneration: metadata.generation }),
+    conditions: withTransitions(conditions, before?.conditions ?? [], metadata.generation, now),
+    replicas: Math.min(
+      ...(plan.components.length > 0 ? plan.components.map(({ name }) => deploymentOf(seen, name)?.status?.replicas ?? 0) : [0]),
+    ),
+    selector: `${labels.managedBy}=${managedByAmbit},${labels.workload}=${metadata.name}`,
+    components: seen.components.map((one) => componentStatus(seen, one, healths, others)),
+  };
+};
+
+const healthOf = (seen: Seen, one: SeenComponent, plan: Plan, applied: AppliedPlan, others: FromOthers): Health => {
+  const { name } = one.component;
+  if (isFault(one.found)) return fromFault(one.found);
+  const result = applied.get(name);
+  if (result && "fault" in result) return fromFault(result.fault);
+  if (one.found.offered.length === 0) return { kind: "idle", message: "none of its functions is offered as a tool, so it does not run" };
+  const planned = plan.components.find((component) => component.name === name);
+  if (!planned) return { kind: "progressing", reason: "Pending", message: "it was not looked at yet" };
+  const egressFault = others.egressFault(name);
+  if (egressFault) return { kind: "stalled", ...egressFault };
+  return rolloutOf(seen, name, one.found.stored.digest, planned.replicas, result?.deployment.metadata.generation);
+};
+
+const fromFault = ({ reason, message, passing }: Fault): Health => ({ kind: passing ? "progressing" : "stalled", reason, message });
+
+const rolloutOf = (seen: Seen, name: string, digest: Sha256Digest, replicas: number, generation: number | undefined): Health => {
+  const deployment = deploymentOf(seen, name);
+  // The store may be behind what was just applied.
+  const isCurrent = deployment !== undefined && (deployment.metadata.generation ?? 0) >= (generation ?? 0);
+  if (isCurrent && isRolledOut(deployment, replicas)) {
+    return replicas === 0
+      ? { kind: "idle", message: "it runs no pods" }
+      : { kind: "serving", message: `${replicas} of ${replicas} pods serve` };
+  }
+  const refused = podsOf(seen, name).find(
+    ({ metadata }) =>
+      metadata.labels?.[labels.digest] === shortDigest(digest) && metadata.annotations?.[podAnnotations.refused] !== undefined,
+  );
+  if (refused)
+    return { kind: "stalled", reason: "ComponentRefused", message: refused.metadata.annotations?.[podAnnotations.refused] ?? "" };
+  const failing = (deployment?.status?.conditions ?? []).find(
+    ({ type, status }) => (type === "ReplicaFailure" && status === "True") || (type === "Progressing" && status === "False"),
+  );
+  if (isCurrent && failing) {
+    return {
+      kind: "stalled",
+      reason: failing.type === "ReplicaFailure" ? "PodsRefused" : "RolloutStuck",
+      message: failing.message ?? failing.type,
+    };
+  }
+  const available = deployment?.status?.availableReplicas ?? 0;
+  return replicas === 0
+    ? { kind: "progressing", reason: "Stopping", message: "its pods are stopping" }
+    : {
+        kind: "progressing",
+        reason: "RollingOut",
+        message: `${available} of ${replicas} pods serve; the others start, or run what was before`,
+      };
+};
+
+interface NamedHealth {
+  readonly name: string;
+  readonly health: Health;
+}
+
+const conditionsOf = (isSuspended: boolean, plan: Plan, healths: readonly NamedHealth[]): ConditionNow[] => {
+  const stalled = healths.filter(({ health }) => health.kind === "stalled");
+  const progressing = healths.filter(({ health }) => health.kind === "progressing");
+  const { waiting } = plan;
+  return [
+    readyCondition(isSuspended, plan, healths),
+    waiting || progressing.length > 0
+      ? {
+          type: "Reconciling",
+          status: "True",
+          reason: waiting?.reason ?? reasonOf(progressing),
+          message: waiting?.message ?? told(progressing),
+        }
+      : { type: "Reconciling", status: "False", reason: "Settled", message: "nothing is on its way" },
+    stalled.length > 0
+      ? { type: "Stalled", status: "True", reason: reasonOf(stalled), message: told(stalled) }
+      : { type: "Stalled", status: "False", reason: "NothingToDo", message: "no person needs to act" },
+  ];
+};
+
+const readyCondition = (isSuspended: boolean, { waiting }: Plan, healths: readonly NamedHealth[]): ConditionNow => {
+  const bad = [
+    ...healths.filter(({ health }) => health.kind === "stalled"),
+    ...healths.filter(({ health }) => health.kind === "progressing"),
+  ];
+  if (isSuspended && bad.length === 0) {
+    return { type: "Ready", status: "False", reason: "Suspended", message: "spec.suspend stops its sandboxes; set it to false to go on" };
+  }
+  if (waiting) return { type: "Ready", status: "False", reason: waiting.reason, message: waiting.message };
+  if (bad.length > 0) return { type: "Ready", status: "False", reason: reasonOf(bad), message: told(bad) };
+  if (healths.every(({ health }) => health.kind !== "serving")) {
+    return { type: "Ready", status: "False", reason: "NothingServes", message: told(healths) };
+  }
+  return { type: "Ready", status: "True", reason: "Serving", message: told(healths) };
+};
+
+const reasonOf = ([first]: readonly NamedHealth[]): string => {
+  const reason = first && "reason" in first.health ? first.health.reason : "";
+  return /^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/.test(reason) ? reason.slice(0, listed.reason) : "Unknown";
+};
+
+const told = (healths: readonly NamedHealth[]): string =>
+  healths.map(({ name, health }) => `${name}: ${health.message.slice(0, listed.message)}`).join("; ");
+
+const componentStatus = (seen: Seen, one: SeenComponent, healths: readonly NamedHealth[], others: FromOthers): ComponentStatus => {
+  const { name } = one.component;
+  const before = seen.workload.status?.components?.find((component) => component.name === name);
+  const health = healths.find((named) => named.name === name)?.health;
+  const egress = others.egress(name, before?.egress ?? []);
+  const fault =
+    health?.kind === "stalled" || (health?.kind === "progressing" && isFault(one.found))
+      ? { fault: { reason: health.reason.slice(0, 128), message: health.message.slice(0, listed.message) } }
+      : {};
+  const pods = readyByDigest(podsOf(seen, name));
+  const common = { name, ...fault, ...(pods.length > 0 ? { pods } : {}), ...(egress.length > 0 ? { egress } : {}) };
+  if (isFault(one.found)) return common;
+  const { stored, offered, notOffered } = one.found;
+  return {
+    ...common,
+    digest: stored.digest,
+    resolved: stored.resolved,
+    imports: stored.interface.imports.slice(0, listed.imports).map(({ id }) => id.slice(0, 512)),
+    toolCount: offered.length,
+    tools: offered.slice(0, listed.tools).map((fn) => ({
+      ...(fn.interface === null ? {} : { interface: fn.interface }),
+      function: fn.name,
+      definition: definitionDigest(fn),
+    })),
+    notOffered: notOffered.slice(0, listed.notOffered).map(({ interface: of, function: name, reason }) => ({
+      ...(of === null ? {} : { interface: of }),
+      function: name,
+      reason: reason.slice(0, 1024),
+    })),
+  };
+};
+
+const podsOf = ({ pods }: Seen, component: string): Pod[] =>
+  pods.filter(({ metadata }) => metadata.labels?.[labels.component] === component);
+
+const readyByDigest = (pods: readonly Pod[]): { digest: string; ready: number }[] => {
+  const counts = new Map<string, number>();
+  for (const pod of pods) {
+    const digest = pod.metadata.annotations?.[podAnnotations.delivered] ?? "";
+    if (isReady(pod) && isSha256Digest(digest)) counts.set(digest, (counts.get(digest) ?? 0) + 1);
+  }
+  return [...counts]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .slice(0, listed.pods)
+    .map(([digest, ready]) => ({ digest, ready }));
+};
