@@ -11,7 +11,7 @@ const root = resolve(import.meta.dirname, "../..");
 /** The version in package.json. */
 export const ambitVersion = async (): Promise<string> => JSON.parse(await readFile(join(root, "package.json"), "utf8")).version;
 
-/** Compiles `src` and writes Ambit's image as a docker-archive, on Linux. Throws where the compiler objects; what it had to say has gone to stderr. */
+/** Compiles `src` and writes Ambit's image as a docker-archive, on Linux. Throws where a file can't be parsed; what it had to say has gone to stderr. */
 export const buildImage = async (out: string, reference: string): Promise<void> => {
   if (process.platform !== "linux")
     throw new Error(`the image takes Node from this machine, which must be Linux, not ${process.platform}: use the Dockerfile`);
@@ -36,7 +36,8 @@ export const buildImage = async (out: string, reference: string): Promise<void> 
 };
 
 const compile = async (outDir: string): Promise<void> => {
-  const args = ["-p", join(root, "tsconfig.build.json"), "--outDir", outDir];
+  // Types are `npm run verify`'s to judge; every file compiles by itself (`isolatedModules`).
+  const args = ["--noCheck", "-p", join(root, "tsconfig.build.json"), "--outDir", outDir];
   const child = spawn(join(root, "node_modules/.bin/tsc"), args, { stdio: ["ignore", 2, 2] });
   const [code] = await once(child, "exit");
   if (code !== 0) throw new Error(`tsc ended with ${code}: the image is not built`);

@@ -76,26 +76,26 @@ export const startDaemon = async (daemons: Daemons, { name, argv: [file, ...args
   }
 };
 
-/** How long a daemon may take to end by itself. */
-const graceMs = 10_000;
+/** How long a daemon may take to go once it is killed. */
+const killedWithinMs = 10_000;
 
-/** Ends those of the named that run, all at once, and waits until they are gone. */
-export const stopDaemons = async (daemons: Daemons, names: readonly string[]): Promise<void> => {
+/** Ends those of the named that run, all at once, and waits until they are gone; one that takes longer than `graceMs` to end by itself is killed. */
+export const stopDaemons = async (daemons: Daemons, names: readonly string[], graceMs = 10_000): Promise<void> => {
   await Promise.all(
     names.map(async (name) => {
       const process = await known(daemons, name);
       if (process === null) return;
-      await end(process);
+      await end(process, graceMs);
       await rm(pidFile(daemons, name), { force: true });
     }),
   );
 };
 
-const end = async (process_: Process): Promise<void> => {
+const end = async (process_: Process, graceMs: number): Promise<void> => {
   signal(process_, "SIGTERM");
   if (await isGone(process_, graceMs)) return;
   signal(process_, "SIGKILL");
-  await isGone(process_, graceMs);
+  await isGone(process_, killedWithinMs);
 };
 
 const signal = (process_: Process, name: NodeJS.Signals): void => {

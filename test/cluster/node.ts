@@ -242,7 +242,8 @@ const endNode = async (places: NodePlaces, say: Say): Promise<void> => {
   // Those that would start anew what is ended next.
   await stopDaemons(daemons, ["kubelet", "kube-router", "kube-proxy", "kube-scheduler", "kube-controller-manager"]);
   const podNetworks = (await isRunning(daemons, "containerd")) ? await endPods(places) : [];
-  await stopDaemons(daemons, daemonNames(daemons));
+  // The API server waits long for its clients, and what it and etcd would still write goes anyway.
+  await stopDaemons(daemons, daemonNames(daemons), 1000);
   await unmountBelow([places.state, places.run]);
   for (const network of podNetworks) await run("ip", ["netns", "delete", network]);
   await removeNetwork(networkOf(places.name));
