@@ -1,4 +1,5 @@
 import type { ToolGrantStatus } from "../../api/generated/toolgrant.ts";
+import { isNotFound } from "../../kube/api-error.ts";
 import type { Applier } from "../../kube/apply.ts";
 import type { Clock } from "../../kube/clock.ts";
 import type { EventRecorder } from "../../kube/events.ts";
@@ -78,7 +79,12 @@ const writeStatus = async (deps: ToolGrantDeps, grant: ClusterToolGrant, verdict
   };
   const desired = { metadata: { name, ...(namespace === undefined ? {} : { namespace }) }, status };
   // Nobody else writes a grant's status, so whatever holds its fields is an older name of ours or a mistake.
-  await deps.applier.apply(toolGrants, desired, { live: grant, subresource: "status", force: true, signal });
+  try {
+    await deps.applier.apply(toolGrants, desired, { live: grant, subresource: "status", force: true, signal });
+  } catch (thrown) {
+    // Deleted meanwhile: there is nothing to tell any more.
+    if (!isNotFound(thrown)) throw thrown;
+  }
 };
 
 /** Of changes to what a person must know: another phase, or another reason to be withheld. */
