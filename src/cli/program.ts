@@ -1,4 +1,5 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { ambitNamespace } from "../api/cluster-names.ts";
 import { AmbitError, Invalid, Refused, Stalled, Transient, Waiting } from "../api/errors.ts";
 import { Exit, exitCodes, printable, type Terminal, tone } from "./terminal.ts";
 
@@ -135,6 +136,23 @@ export const program = (terminal: Terminal): Command => {
     .option("--plain-http", "speak HTTP without TLS: only behind something that speaks TLS to agents")
     .option("--kubeconfig <file>", "which cluster (default: the one this runs in, else what kubectl would take)")
     .action(async (options) => (await import("./catalogue.ts")).catalogue(terminal, options));
+
+  ambit
+    .command("operator")
+    .description(
+      "run a replica of the operator in a cluster: makes and delivers sandboxes for Workloads, drafts grants, writes what it finds",
+    )
+    .option("--namespace <namespace>", "namespace in which it keeps Ambit's keys", ambitNamespace)
+    .requiredOption("--image <reference>", "Ambit's own image, in which tools' hosts run")
+    .addOption(
+      new Option("--image-pull-policy <policy>", "of that image").choices(["Always", "IfNotPresent", "Never"]).default("IfNotPresent"),
+    )
+    .option("--image-pull-secret <name>", "secret for that image, in each namespace with tools; may be repeated", collect, [])
+    .addOption(cacheOption())
+    .option("--plain-http-registry <host:port>", "registry that is spoken to without TLS; may be repeated", collect, [])
+    .option("--require-network-policy", "deliver no component to a sandbox that reaches what its NetworkPolicy forbids")
+    .option("--kubeconfig <file>", "which cluster (default: the one this runs in, else what kubectl would take)")
+    .action(async (options) => (await import("./operator.ts")).operator(terminal, options));
 
   ambit
     .command("host")

@@ -1,0 +1,61 @@
+import { hostname } from "node:os";
+import { AmbitError, messageOf } from "../api/errors.ts";
+import { loadAccess } from "../kube/access.ts";
+import { ClusterClient } from "../kube/client.ts";
+import { systemClock } from "../kube/clock.ts";
+import { type OperatorSettings, privateNetworks, runOperator } from "../operator/main.ts";
+import { cacheFolderOf } from "./component-source.ts";
+import type { Terminal } from "./terminal.ts";
+
+export interface OperatorOptions {
+  readonly namespace: string;
+  readonly image: string;
+  readonly imagePullPolicy: "Always" | "IfNotPresent" | "Never";
+  readonly imagePullSecret: readonly string[];
+  readonly cache?: string;
+  readonly plainHttpRegistry: readonly string[];
+  readonly requireNetworkPolicy?: boolean;
+  readonly kubeconfig?: string;
+}
+
+/** Runs a replica of the operator until it is asked to end. Everything it says is a JSON line on standard output. */
+export const operator = async (terminal: Terminal, options: OperatorOptions): Promise<void> => {
+  const access = await loadAccess(options.kubeconfig === undefined ? {} : { file: options.kubeconfig });
+  const client = new ClusterClient({ access, clock: systemClock, random: Math.random, userAgent: "ambit-operator" });
+  const asked = new AbortController();
+  const stop = (): void => asked.abort();
+  process.once("SIGTERM", stop);
+  process.once("SIGINT", stop);
+  const log = ({ message, ...rest }: { readonly message: string }): void =>
+    terminal.out(`${JSON.stringify({ time: new Date(terminal.now()).toISOString(), message, ...rest }, readable)}\n`);
+  try {
+    await runOperator(settingsOf(terminal, options), { client, clock: systemClock, random: Math.random, log }, asked.signal);
+  } finally {
+    process.removeListener("SIGTERM", stop);
+    process.removeListener("SIGINT", stop);
+    await client.close();
+  }
+};
+
+const settingsOf = (terminal: Terminal, options: OperatorOptions): OperatorSettings => ({
+  namespace: options.namespace,
+  instance: terminal.env.AMBIT_POD_NAME ?? hostname(),
+  host: { image: options.image, pullPolicy: options.imagePullPolicy, pullSecrets: options.imagePullSecret },
+  cacheFolder: cacheFolderOf(terminal, options.cache),
+  plainHttpRegistries: options.plainHttpRegistry,
+  registryRanges: privateNetworks,
+  canary: apiServerPlace(terminal.env),
+  requireEnforcement: options.requireNetworkPolicy === true,
+});
+
+/** The API server's Service, as every pod is told of it: it always answers, and no sandbox may reach it. */
+const apiServerPlace = ({
+  KUBERNETES_SERVICE_HOST: address,
+  KUBERNETES_SERVICE_PORT: port,
+}: Terminal["env"]): OperatorSettings["canary"] => (address && port ? { address, port: Number(port) } : null);
+
+/** Errors have nothing that JSON would show by itself. */
+const readable = (_: string, value: unknown): unknown =>
+  value instanceof Error
+    ? { error: messageOf(value), ...(value instanceof AmbitError ? { code: value.code } : { stack: value.stack }) }
+    : value;

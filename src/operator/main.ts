@@ -1,0 +1,169 @@
+import { randomUUID } from "node:crypto";
+import { isRefusedAddress } from "../egress/address.ts";
+import type { ClusterClient } from "../kube/client.ts";
+import type { Clock, Random } from "../kube/clock.ts";
+import { EventRecorder } from "../kube/events.ts";
+import { type ElectionEvent, type Leadership, runAsLeader } from "../kube/leader-election.ts";
+import { openContentCache } from "../oci/content-cache.ts";
+import { defaultMaxComponentBytes } from "../oci/pull.ts";
+import { createTransport } from "../oci/transport.ts";
+import { openComponentStore } from "./component-store.ts";
+import type { Log, OperatorContext, Runs } from "./context.ts";
+import { signedByRoot } from "./delivery/keyring.ts";
+import { openKeyring } from "./delivery/own-keys.ts";
+import { createDelivery, type Delivery } from "./delivery/reconciler.ts";
+import { Canary, type CanaryPlace } from "./egress/canary.ts";
+import { egressOf } from "./egress/egress.ts";
+import { defaultEgressSettings, type EgressSettings } from "./egress/settings.ts";
+import { operatorInformers } from "./informers.ts";
+import { ownObjects } from "./names.ts";
+import { pullCredentials } from "./pull-credentials.ts";
+import { toolGrantControllers } from "./toolgrant/controllers.ts";
+import { workloadController } from "./workload/controller.ts";
+import type { HostImage } from "./workload/pod-template.ts";
+
+/** What an installation decides. */
+export interface OperatorSettings {
+  /** Ambit's own namespace. */
+  readonly namespace: string;
+  /** This replica's name: the pod's. */
+  readonly instance: string;
+  readonly host: HostImage;
+  /** Folder for components that were pulled. */
+  readonly cacheFolder: string;
+  /** Registries, as images name them, that are spoken to without TLS. */
+  readonly plainHttpRegistries: readonly string[];
+  /** Address ranges on which registries may be although they are no public ones; link-local and loopback never. */
+  readonly registryRanges: readonly string[];
+  readonly egress?: EgressSettings;
+  /** What sandboxes try to reach, to tell whether NetworkPolicies are in force. */
+  readonly canary: CanaryPlace | null;
+  readonly requireEnforcement: boolean;
+}
+
+/** Where companies keep registries (RFC 1918, RFC 6598, RFC 4193), and where those of a cluster are. */
+export const privateNetworks: readonly string[] = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7"];
+
+export interface OperatorSurroundings {
+  readonly client: ClusterClient;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+/**
+ * Runs a replica of the operator until the signal aborts: all replicas watch, one leads and writes. Rejects where something went wrong that the next start may find otherwise, such as
+ * root keys that can't be read.
+ */
+export const runOperator = async (settings: OperatorSettings, surroundings: OperatorSurroundings, signal: AbortSignal): Promise<void> => {
+  const { client, clock, random, log } = surroundings;
+  const informers = operatorInformers(surroundings);
+  const ending = new AbortController();
+  const ends = AbortSignal.any([signal, ending.signal]);
+  const watching = informers.run(ends);
+  // Told by who leads, or at the end.
+  watching.catch(() => {});
+  const lead = async (leadership: Leadership): Promise<void> => {
+    await settled(informers.synced, leadership.signal);
+    log({ message: "every store is synced" });
+    const guarded = client.guardedBy(leadership.assertHeld);
+    const events = new EventRecorder({
+      client: guarded,
+      clock,
+      controller: "ambit.dev/operator",
+      instance: settings.instance,
+      uniqueName: randomUUID,
+    });
+    const parts = await operatorParts(settings, { ...surroundings, client: guarded, events, stores: informers.stores }, leadership.signal);
+    await together([events, ...parts, { run: (until) => settled(watching, until) }], leadership.signal);
+  };
+  try {
+    while (!signal.aborted) {
+      await runAsLeader(
+        {
+          client,
+          lease: { namespace: settings.namespace, name: ownObjects.lease },
+          identity: `${settings.instance}_${randomUUID()}`,
+          clock,
+          random,
+          onEvent: (event) => log({ message: electionMessages[event.type], ...event }),
+        },
+        lead,
+        signal,
+      );
+    }
+  } finally {
+    ending.abort();
+    await watching;
+  }
+};
+
+const electionMessages: Readonly<Record<ElectionEvent["type"], string>> = {
+  following: "another replica leads",
+  leading: "this replica leads",
+  lost: "this replica leads no more",
+  trouble: "the lease could not be read or renewed",
+};
+
+type Shared = Omit<OperatorContext, "components" | "namespace">;
+
+/** All controllers, wired together; what they share is made anew for each term of leading. */
+const operatorParts = async (settings: OperatorSettings, shared: Shared, signal: AbortSignal): Promise<readonly Runs[]> => {
+  const { client, clock } = shared;
+  const cache = openContentCache(settings.cacheFolder);
+  const components = openComponentStore({
+    cache,
+    transport: createTransport({
+      refusedAddress: (address) => isRefusedAddress(address, { privateRanges: settings.registryRanges }),
+    }),
+    isPlainHttp: (registry) => settings.plainHttpRegistries.includes(registry),
+    credentials: pullCredentials(client),
+  });
+  const context: OperatorContext = { ...shared, components, namespace: settings.namespace };
+  const keyring = await openKeyring(context, signal);
+  const egress = egressOf(context, { settings: settings.egress ?? defaultEgressSettings });
+  const canary = new Canary({
+    place: settings.canary,
+    requirement: settings.requireEnforcement ? "require" : "report",
+    sign: (document) => signedByRoot(keyring.root, document),
+    clock,
+    changed: (of) => delivery.changed(of),
+  });
+  const delivery: Delivery = createDelivery(context, {
+    keyring,
+    egress,
+    cached: (digest) => cache.read(digest, defaultMaxComponentBytes),
+    beforeComponent: (pod, session, ends) => canary.check(pod, session, ends),
+  });
+  const workload = workloadController(context, { ...settings.host, rootKey: keyring.rootPublicKey }, egress);
+  return [keyring, egress, delivery, workload, ...toolGrantControllers(context)];
+};
+
+/** Runs all until the signal aborts; the first that fails ends the others, and is what it rejects with. */
+const together = async (parts: readonly Runs[], signal: AbortSignal): Promise<void> => {
+  const failing = new AbortController();
+  const ends = AbortSignal.any([signal, failing.signal]);
+  const running = parts.map((part) =>
+    part.run(ends).catch((thrown: unknown) => {
+      failing.abort(thrown);
+      throw thrown;
+    }),
+  );
+  const outcomes = await Promise.allSettled(running);
+  for (const outcome of outcomes) if (outcome.status === "rejected") throw failing.signal.aborted ? failing.signal.reason : outcome.reason;
+};
+
+/** What `work` gives, or the signal's reason if that aborts before. */
+const settled = async (work: Promise<unknown>, signal: AbortSignal): Promise<void> => {
+  let abort = (): void => {};
+  const aborted = new Promise<never>((_, reject) => {
+    abort = () => reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    if (signal.aborted) abort();
+  });
+  try {
+    await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+};
