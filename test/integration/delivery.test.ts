@@ -143,6 +143,20 @@ describe("delivery to a pod", () => {
     boot = again;
   });
 
+  it("sends no argument to the host of another pod at its address, though that one has a certificate too", async () => {
+    const other = { name: "github-main-1-b", uid: randomUUID() };
+    const neighbour = await world.startHost(other.uid);
+    try {
+      world.podRuns(other.name, other.uid, neighbour.port);
+      const itsBoot = await world.delivered(other.name);
+      assert.equal((await world.call(neighbour.port, other.uid, itsBoot, args)).kind, "replied");
+      assert.equal((await world.call(neighbour.port, pod.uid, boot, args)).kind, "unreachable");
+      assert.equal((await world.call(neighbour.port, other.uid, boot, args)).kind, "unreachable");
+    } finally {
+      await neighbour.stop();
+    }
+  });
+
   it("sends no argument to whoever has the pod's address after it", async () => {
     const { port } = host;
     await host.stop();
