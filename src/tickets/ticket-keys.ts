@@ -19,6 +19,9 @@ const lifetimeMs = 24 * 60 * 60 * 1000;
 /** The next key is made when the one in use has signed for so long; hosts then hold both. */
 const renewAfterMs = lifetimeMs / 2;
 
+/** How far back the first key begins, which nobody can wait for: the clock of who signs may be behind. */
+const allowedSkewMs = 5 * 60 * 1000;
+
 /** Time to bring a new key to every host before anything is signed with it. */
 const settlingMs = 60 * 60 * 1000;
 
@@ -31,13 +34,10 @@ const settlingMs = 60 * 60 * 1000;
 export const rotatedTicketKeys = (keys: readonly TicketSigningKey[], now: number): readonly TicketSigningKey[] => {
   const kept = keys.filter(({ notAfter }) => notAfter > now);
   const newest = kept.at(-1);
-  if (newest === undefined) return [newKey(now)];
+  if (newest === undefined) return [newKey(now - allowedSkewMs)];
   if (now < newest.notBefore + renewAfterMs) return kept.length === keys.length ? keys : kept;
   return [newest, newKey(now + settlingMs)];
 };
-
-/** When `rotatedTicketKeys` is next to be asked. */
-export const nextTicketRotation = (keys: readonly TicketSigningKey[]): number => (keys.at(-1)?.notBefore ?? 0) + renewAfterMs;
 
 /** The key to sign with now: the newest that has begun. */
 export const ticketSigner = (keys: readonly TicketSigningKey[], now: number): TicketSigningKey | undefined =>
