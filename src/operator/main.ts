@@ -11,8 +11,8 @@ import { openComponentStore } from "./component-store.ts";
 import type { Log, OperatorContext, Runs } from "./context.ts";
 import { signedByRoot } from "./delivery/keyring.ts";
 import { openKeyring } from "./delivery/own-keys.ts";
-import { createDelivery, type Delivery } from "./delivery/reconciler.ts";
-import { Canary, type CanaryPlace } from "./egress/canary.ts";
+import { createDelivery } from "./delivery/reconciler.ts";
+import type { CanaryPlace } from "./egress/canary.ts";
 import { egressOf } from "./egress/egress.ts";
 import { defaultEgressSettings, type EgressSettings } from "./egress/settings.ts";
 import { operatorInformers } from "./informers.ts";
@@ -109,7 +109,7 @@ type Shared = Omit<OperatorContext, "components" | "namespace">;
 
 /** All controllers, wired together; what they share is made anew for each term of leading. */
 const operatorParts = async (settings: OperatorSettings, shared: Shared, signal: AbortSignal): Promise<readonly Runs[]> => {
-  const { client, clock } = shared;
+  const { client } = shared;
   const cache = openContentCache(settings.cacheFolder);
   const components = openComponentStore({
     cache,
@@ -121,19 +121,19 @@ const operatorParts = async (settings: OperatorSettings, shared: Shared, signal:
   });
   const context: OperatorContext = { ...shared, components, namespace: settings.namespace };
   const keyring = await openKeyring(context, signal);
-  const egress = egressOf(context, { settings: settings.egress ?? defaultEgressSettings });
-  const canary = new Canary({
-    place: settings.canary,
-    requirement: settings.requireEnforcement ? "require" : "report",
-    sign: (document) => signedByRoot(keyring.root, document),
-    clock,
-    changed: (of) => delivery.changed(of),
+  const egress = egressOf(context, {
+    settings: settings.egress ?? defaultEgressSettings,
+    canary: {
+      place: settings.canary,
+      requirement: settings.requireEnforcement ? "require" : "report",
+      sign: (document) => signedByRoot(keyring.root, document),
+    },
   });
-  const delivery: Delivery = createDelivery(context, {
+  const delivery = createDelivery(context, {
     keyring,
     egress,
     cached: (digest) => cache.read(digest, defaultMaxComponentBytes),
-    beforeComponent: (pod, session, ends) => canary.check(pod, session, ends),
+    beforeComponent: egress.beforeComponent,
   });
   const workload = workloadController(context, { ...settings.host, rootKey: keyring.rootPublicKey }, egress);
   return [keyring, egress, delivery, workload, ...toolGrantControllers(context)];

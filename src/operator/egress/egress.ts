@@ -25,10 +25,20 @@ import { byWorkloadLabel } from "../informers.ts";
 import type { ClusterWorkload } from "../kinds.ts";
 import { componentLabels, componentObjectName, fieldManagers, labels } from "../names.ts";
 import { networkPolicies } from "../workload/kinds.ts";
+import { Canary, type CanaryOptions, type Enforcement } from "./canary.ts";
 import { type NameService, nameService } from "./name-service.ts";
 import { type ReachedServices, reachedServices, serviceOfSlice } from "./reached-services.ts";
 import { ResolvedNames } from "./resolved-names.ts";
 import { defaultEgressSettings, type EgressSettings } from "./settings.ts";
+
+/** Without a place to try nothing is signed. */
+const noCanary: Pick<CanaryOptions, "place" | "requirement" | "sign"> = {
+  place: null,
+  requirement: "report",
+  sign: () => {
+    throw new TypeError("there is no canary to sign for");
+  },
+};
 
 /** In a status: what enforces. */
 const backend = "networkpolicy";
@@ -59,6 +69,10 @@ export interface Egress extends Runs {
   statusOf(of: EgressOf, before: readonly EgressHostStatus[]): EgressHostStatus[];
   /** Why the component's policy could not be applied, for its conditions. */
   faultOf(of: EgressOf): { readonly reason: string; readonly message: string } | undefined;
+  /** Whether the component's policy is in force, as far as its hosts found. */
+  enforcementOf(of: EgressOf): Enforcement;
+  /** Has a host try what its policy forbids; throws `Waiting` where it must not get its component yet. */
+  beforeComponent: Canary["check"];
   /** Calls back with a component whose table or status came to be another. The returned function ends that. */
   subscribe(listener: (of: EgressOf) => void): () => void;
 }
@@ -68,6 +82,8 @@ export interface EgressOptions {
   /** In place of DNS. */
   readonly ask?: NameService;
   readonly services?: ReachedServices;
+  /** By default nothing is tried. */
+  readonly canary?: Pick<CanaryOptions, "place" | "requirement" | "sign">;
 }
 
 interface Held {
@@ -87,16 +103,18 @@ class EgressController implements Egress {
   readonly #names: ResolvedNames;
   readonly #controller: Controller;
   readonly #applier: Applier;
+  readonly #canary: Canary;
   readonly #held = new Map<string, Map<string, Held>>();
   /** By Workload and component, what listeners know. */
   readonly #told = new Map<string, ReadonlyMap<string, string>>();
   readonly #listeners = new Set<(of: EgressOf) => void>();
 
-  constructor(context: OperatorContext, { settings = defaultEgressSettings, ask, services }: EgressOptions) {
+  constructor(context: OperatorContext, { settings = defaultEgressSettings, ask, services, canary = noCanary }: EgressOptions) {
     const { client, clock, random, log } = context;
     this.#context = context;
     this.#settings = settings;
     this.#services = services ?? reachedServices(context);
+    this.#canary = new Canary({ ...canary, clock, changed: (of) => this.#tellOf(of) });
     this.#applier = new Applier({ client, fieldManager: fieldManagers.egress });
     this.#controller = new Controller({
       name: "egress",
@@ -135,6 +153,12 @@ class EgressController implements Egress {
     const fault = this.#heldOf(of)?.fault;
     return fault && { reason: fault.code, message: fault.message };
   }
+
+  enforcementOf(of: EgressOf): Enforcement {
+    return this.#canary.of(of);
+  }
+
+  readonly beforeComponent: Canary["check"] = (pod, session, signal) => this.#canary.check(pod, session, signal);
 
   subscribe(listener: (of: EgressOf) => void): () => void {
     this.#listeners.add(listener);
@@ -176,8 +200,12 @@ class EgressController implements Egress {
     this.#told.set(workload, now);
     for (const component of new Set([...before.keys(), ...now.keys()])) {
       if (before.get(component) === now.get(component)) continue;
-      for (const listener of this.#listeners) listener({ namespace, workload: name, component });
+      this.#tellOf({ namespace, workload: name, component });
     }
+  }
+
+  #tellOf(of: EgressOf): void {
+    for (const listener of this.#listeners) listener(of);
   }
 
   /** The Workloads with an entry that names a Service. */
@@ -195,6 +223,8 @@ class EgressController implements Egress {
     const name = keyText(key);
     const workload = this.#context.stores.workloads.get(name);
     if (workload === undefined) {
+      for (const component of this.#held.get(name)?.keys() ?? [])
+        this.#canary.forget({ namespace: key.namespace ?? "", workload: key.name, component });
       this.#held.delete(name);
       this.#told.delete(name);
       this.#names.use(name, []);
@@ -300,7 +330,10 @@ class EgressController implements Egress {
   async #removeLeftOver(workload: ClusterWorkload, held: Map<string, Held>, signal: AbortSignal): Promise<void> {
     const { client, stores } = this.#context;
     const components = new Set(workload.spec.components.map(({ name }) => name));
-    for (const component of [...held.keys()]) if (!components.has(component)) held.delete(component);
+    for (const component of [...held.keys()].filter((one) => !components.has(one))) {
+      held.delete(component);
+      this.#canary.forget({ namespace: workload.metadata.namespace ?? "", workload: workload.metadata.name, component });
+    }
     for (const policy of stores.networkPolicies.find("workload", keyOf(workload))) {
       const { name, namespace = "default", uid = "", labels: has } = policy.metadata;
       const component = has?.[labels.component];

@@ -16,7 +16,7 @@ const workers = 4;
 export const workloadController = (
   context: OperatorContext,
   settings: HostSettings,
-  egress: Pick<Egress, "statusOf" | "faultOf" | "subscribe">,
+  egress: Pick<Egress, "statusOf" | "faultOf" | "enforcementOf" | "subscribe">,
 ): Runs => {
   const { client, clock, random, stores, components, events, log, namespace } = context;
   const applier = new Applier({ client, fieldManager: fieldManagers.workload });
@@ -35,6 +35,7 @@ export const workloadController = (
       egress: {
         statusOf: (of, before) => egress.statusOf(of, before),
         faultOf: (of) => egress.faultOf(of),
+        enforcementOf: (of) => egress.enforcementOf(of),
       },
     }),
     workers,

@@ -33,6 +33,7 @@ export interface WorkloadDeps {
 export interface WorkloadEgress {
   readonly statusOf: (of: EgressOf, before: Parameters<FromOthers["egress"]>[1]) => ReturnType<FromOthers["egress"]>;
   readonly faultOf: (of: EgressOf) => ReturnType<FromOthers["egressFault"]>;
+  readonly enforcementOf: (of: EgressOf) => ReturnType<FromOthers["enforcement"]>;
 }
 
 /** A registry that did not answer is asked again soon; what a person has to mend outside of the cluster, in a while. */
@@ -62,6 +63,7 @@ const summarise = async (deps: WorkloadDeps, seen: Seen, plan: Plan, applied: Ap
   const others: FromOthers = {
     egress: (component, before) => deps.egress.statusOf({ namespace, workload: name, component }, before),
     egressFault: (component) => deps.egress.faultOf({ namespace, workload: name, component }),
+    enforcement: (component) => deps.egress.enforcementOf({ namespace, workload: name, component }),
   };
   const status = statusOf(seen, plan, applied, others, conditionTime(deps.clock.now()));
   // Nobody else writes it, so whatever holds its fields is an older name of ours or a mistake.

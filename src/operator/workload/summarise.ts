@@ -15,6 +15,8 @@ export interface FromOthers {
   readonly egress: (component: string, before: NonNullable<ComponentStatus["egress"]>) => NonNullable<ComponentStatus["egress"]>;
   /** Why the component's policy could not be applied. */
   readonly egressFault: (component: string) => { readonly reason: string; readonly message: string } | undefined;
+  /** Whether its policy is in force, as its hosts found. */
+  readonly enforcement: (component: string) => Pick<ConditionNow, "status" | "reason" | "message">;
 }
 
 /** How one component is. `stalled` needs a person; `progressing` needs time. */
@@ -32,7 +34,7 @@ export const statusOf = (seen: Seen, plan: Plan, applied: AppliedPlan, others: F
     name: one.component.name,
     health: healthOf(seen, one, plan, applied, others),
   }));
-  const conditions = conditionsOf(spec.suspend, plan, healths);
+  const conditions = [...conditionsOf(spec.suspend, plan, healths), ...enforcedCondition(plan, others, before?.conditions ?? [])];
   return {
     ...(metadata.generation === undefined ? {} : { observedGeneration: metadata.generation }),
     conditions: withTransitions(conditions, before?.conditions ?? [], metadata.generation, now),
@@ -133,6 +135,22 @@ const readyCondition = (isSuspended: boolean, { waiting }: Plan, healths: readon
     return { type: "Ready", status: "False", reason: "NothingServes", message: told(healths) };
   }
   return { type: "Ready", status: "True", reason: "Serving", message: told(healths) };
+};
+
+/** `EgressEnforced`, for all components that run: the worst of them. A person must know of it, but the tools go on: hosts check for themselves. */
+const enforcedCondition = ({ components }: Plan, { enforcement }: FromOthers, before: readonly ConditionNow[]): ConditionNow[] => {
+  const found = components.map(({ name }) => ({ name, ...enforcement(name) }));
+  const worst = (["False", "Unknown", "True"] as const)
+    .map((status) => found.filter((one) => one.status === status))
+    .find(({ length }) => length > 0);
+  const [first] = worst ?? [];
+  if (worst === undefined || first === undefined) return [];
+  const known = before.find(({ type }) => type === "EgressEnforced");
+  // An operator that starts anew has not asked anybody yet; what was found before it holds until then.
+  if (first.reason === "NotTried" && known)
+    return [{ type: known.type, status: known.status, reason: known.reason, message: known.message }];
+  const message = worst.map((one) => `${one.name}: ${one.message}`).join("; ");
+  return [{ type: "EgressEnforced", status: first.status, reason: first.reason, message }];
 };
 
 const reasonOf = ([first]: readonly NamedHealth[]): string => {
