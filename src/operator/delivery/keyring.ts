@@ -1,4 +1,4 @@
-import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign, X509Certificate } from "node:crypto";
 import { messageOf, Stalled } from "../../api/errors.ts";
 import type { AddressTableDocument, CanaryDocument, CertificateDocument, KeySet, SignedDocument } from "../../api/host.ts";
 import { type Authority, newAuthority } from "../../identity/host-identity.ts";
@@ -43,11 +43,10 @@ export const rootEntries = ({ root, hosts, catalogue }: RootKeys): RootEntries =
 
 /** The inverse. Throws `Stalled` (`RootKeysUnusable`): new ones would cut off every host that runs, so a person decides. */
 export const readRootEntries = (entries: Readonly<Record<string, string>>): RootKeys => {
-  const authority = (name: "hosts" | "catalogue", commonName: string): Authority => ({
-    commonName,
-    key: privateKey(entries, `${name}-ca.key`, "ec"),
-    certificate: entry(entries, `${name}-ca.crt`),
-  });
+  const authority = (name: "hosts" | "catalogue", commonName: string): Authority => {
+    const key = privateKey(entries, `${name}-ca.key`, "ec");
+    return { commonName, key, certificate: certificateOf(entries, `${name}-ca.crt`, key) };
+  };
   return {
     root: privateKey(entries, "root.key", "ed25519"),
     hosts: authority("hosts", "Ambit hosts"),
@@ -73,6 +72,18 @@ const privateKey = (entries: Readonly<Record<string, string>>, name: string, typ
   }
   if (key.asymmetricKeyType !== type) throw unusable(`has a key of another kind in ${name}`);
   return key;
+};
+
+const certificateOf = (entries: Readonly<Record<string, string>>, name: string, key: KeyObject): string => {
+  const text = entry(entries, name);
+  let isOfKey: boolean;
+  try {
+    isOfKey = new X509Certificate(text).checkPrivateKey(key);
+  } catch (error) {
+    throw unusable(`has no certificate in ${name}: ${messageOf(error)}`);
+  }
+  if (!isOfKey) throw unusable(`has a certificate of another key in ${name}`);
+  return text;
 };
 
 const unusable = (why: string): Stalled =>
