@@ -18,6 +18,16 @@ describe("the table's resolver", () => {
     await assert.rejects(dial(target), { code: "HostNotInTable" });
   });
 
+  it("dials an address that a range of the table holds, on the range's port alone", async () => {
+    const ranges = ["8.8.0.0/16:53", "2606:4700::/32:53"].map((key) => [key, [key.slice(0, -3)]] as const);
+    const dial = tableResolver(() => new Map(ranges));
+    assert.deepEqual(await dial(targetOf("http", "8.8.4.4:53")), [{ address: "8.8.4.4", port: 53 }]);
+    assert.deepEqual(await dial(targetOf("http", "[2606:4700::1]:53")), [{ address: "2606:4700::1", port: 53 }]);
+    for (const authority of ["8.9.0.1:53", "8.8.4.4:153", "8.8.4.4", "[2607::1]:53", "dns.test:53"]) {
+      await assert.rejects(dial(targetOf("http", authority)), { code: "HostNotInTable" }, authority);
+    }
+  });
+
   it("does not take another port's addresses", async () => {
     const dial = tableResolver(() => new Map([["api.example.com:8443", ["8.8.8.8"]]]));
     await assert.rejects(dial(target), { code: "HostNotInTable" });
