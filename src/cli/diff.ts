@@ -4,6 +4,7 @@ import { Invalid } from "../api/errors.ts";
 import type { JudgedGrant } from "../local/desired.ts";
 import { folderOfWorkloads, lookAt } from "../local/look.ts";
 import { loadManifests } from "../manifests/load.ts";
+import { changeLines } from "./approval.ts";
 import { cacheFolderOf, componentSource } from "./component-source.ts";
 import { grantReport } from "./review.ts";
 import { Exit, exitCodes, printable, type Terminal, tone } from "./terminal.ts";
@@ -45,10 +46,6 @@ const diffText = (terminal: Terminal, { written, judgement }: JudgedGrant): stri
   const lines = [
     `${tone(terminal, "warn", judgement.phase)} ${name}: ${printable(judgement.reasons.map(({ code, message }) => `${code}: ${message}`).join("; "))}`,
   ];
-  for (const { path, before, after } of judgement.changes) {
-    lines.push(`  ${tone(terminal, "strong", printable(path))}`);
-    if (before !== null) lines.push(tone(terminal, "bad", `  - ${printable(before)}`));
-    if (after !== null) lines.push(tone(terminal, "good", `  + ${printable(after)}`));
-  }
+  lines.push(...changeLines(terminal, judgement.changes, "  "));
   return `${lines.join("\n")}\n`;
 };

@@ -3,8 +3,7 @@ import { join, resolve } from "node:path";
 import { stringify } from "yaml";
 import { Invalid } from "../api/errors.ts";
 import type { Subject, ToolGrant } from "../api/generated/toolgrant.ts";
-import { draftNames } from "../declaration/names.ts";
-import { draftGrant } from "../grants/draft.ts";
+import { proposeGrants } from "../grants/proposals.ts";
 import { type Look, lookAt } from "../local/look.ts";
 import { seenComponent } from "../local/observe.ts";
 import { problemText } from "../manifests/problem.ts";
@@ -65,27 +64,13 @@ const draftsOf = (look: Look, component: string | undefined, subjects: readonly 
   const ungranted = new Set(look.plan.ungranted.map((tool) => JSON.stringify([tool.key, tool.interface, tool.function])));
   for (const { written, components } of look.workloads) {
     const { metadata } = written.object;
-    const namespace = metadata.namespace ?? "default";
-    const all = [...components].flatMap(([name, observation]) =>
-      (seenComponent(observation)?.offered ?? []).map((fn) => ({ name: fn.name, interface: fn.interface, fn, component: name })),
-    );
-    const names = draftNames(all);
-    for (const tool of all) {
-      const key = { namespace, workload: metadata.name, component: tool.component };
-      if (!ungranted.has(JSON.stringify([key, tool.interface, tool.name]))) continue;
-      if (component !== undefined && component !== `${key.workload}/${key.component}`) continue;
-      try {
-        const name = names.get(tool);
-        const grant = draftGrant({ ...key, fn: tool.fn, name: name?.name ?? null });
-        const asks = [
-          ...(name?.name === null ? [name.message] : []),
-          ...(tool.fn.docs === "" ? ["the component documents nothing here: write spec.declaration.description"] : []),
-        ];
-        drafts.push({ grant: subjects.length > 0 ? { ...grant, spec: { ...grant.spec, subjects } } : grant, asks });
-      } catch (error) {
-        if (!(error instanceof Invalid)) throw error;
-        skipped.push(`${key.workload}/${key.component} ${tool.name}: ${error.message}`);
-      }
+    const [namespace, workload] = [metadata.namespace ?? "default", metadata.name];
+    const offered = [...components].map(([name, observation]) => ({ component: name, offered: seenComponent(observation)?.offered ?? [] }));
+    for (const { component: name, fn, grant, asks } of proposeGrants({ namespace, workload, components: offered })) {
+      if (!ungranted.has(JSON.stringify([{ namespace, workload, component: name }, fn.interface, fn.name]))) continue;
+      if (component !== undefined && component !== `${workload}/${name}`) continue;
+      if (grant) drafts.push({ grant: subjects.length > 0 ? { ...grant, spec: { ...grant.spec, subjects } } : grant, asks });
+      else skipped.push(`${workload}/${name} ${fn.name}: ${asks.join("; ")}`);
     }
   }
   return { drafts, skipped };

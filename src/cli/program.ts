@@ -181,8 +181,8 @@ export const program = (terminal: Terminal): Command => {
 };
 
 /** Runs one command line and gives the exit code; everything that went wrong has been said on standard error by then. */
-export const run = async (argv: readonly string[], terminal: Terminal): Promise<number> => {
-  const ambit = program(terminal);
+export const run = async (argv: readonly string[], terminal: Terminal, commands: typeof program = program): Promise<number> => {
+  const ambit = commands(terminal);
   try {
     if (argv.length === 0) {
       ambit.outputHelp({ error: true });

@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import type { JudgedGrant } from "../local/desired.ts";
 import { lookAt } from "../local/look.ts";
 import { problemText } from "../manifests/problem.ts";
+import { subjectsText } from "./approval.ts";
 import { cacheFolderOf, componentSource } from "./component-source.ts";
 import { printable, type Terminal, table, tone } from "./terminal.ts";
 
@@ -45,6 +46,3 @@ export const grantReport = ({ written, judgement }: JudgedGrant) => ({
   reasons: judgement.reasons,
   changes: judgement.changes,
 });
-
-export const subjectsText = (subjects: readonly { readonly kind: string; readonly name: string; readonly namespace?: string }[]): string =>
-  subjects.map(({ kind, name, namespace }) => `${kind}:${namespace ? `${namespace}/` : ""}${name}`).join(", ") || "nobody";
