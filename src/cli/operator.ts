@@ -1,8 +1,11 @@
+import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
+import { parse } from "yaml";
 import { AmbitError, messageOf } from "../api/errors.ts";
 import { loadAccess } from "../kube/access.ts";
 import { ClusterClient } from "../kube/client.ts";
 import { systemClock } from "../kube/clock.ts";
+import { readEgressSettings } from "../operator/egress/read-settings.ts";
 import { type OperatorSettings, privateNetworks, runOperator } from "../operator/main.ts";
 import { cacheFolderOf } from "./component-source.ts";
 import type { Terminal } from "./terminal.ts";
@@ -14,6 +17,7 @@ export interface OperatorOptions {
   readonly imagePullSecret: readonly string[];
   readonly cache?: string;
   readonly plainHttpRegistry: readonly string[];
+  readonly egressSettings?: string;
   readonly requireNetworkPolicy?: boolean;
   readonly kubeconfig?: string;
 }
@@ -29,7 +33,7 @@ export const operator = async (terminal: Terminal, options: OperatorOptions): Pr
   const log = ({ message, ...rest }: { readonly message: string }): void =>
     terminal.out(`${JSON.stringify({ time: new Date(terminal.now()).toISOString(), message, ...rest }, readable)}\n`);
   try {
-    await runOperator(settingsOf(terminal, options), { client, clock: systemClock, random: Math.random, log }, asked.signal);
+    await runOperator(await settingsOf(terminal, options), { client, clock: systemClock, random: Math.random, log }, asked.signal);
   } finally {
     process.removeListener("SIGTERM", stop);
     process.removeListener("SIGINT", stop);
@@ -37,13 +41,16 @@ export const operator = async (terminal: Terminal, options: OperatorOptions): Pr
   }
 };
 
-const settingsOf = (terminal: Terminal, options: OperatorOptions): OperatorSettings => ({
+const settingsOf = async (terminal: Terminal, options: OperatorOptions): Promise<OperatorSettings> => ({
   namespace: options.namespace,
   instance: terminal.env.AMBIT_POD_NAME ?? hostname(),
   host: { image: options.image, pullPolicy: options.imagePullPolicy, pullSecrets: options.imagePullSecret },
   cacheFolder: cacheFolderOf(terminal, options.cache),
   plainHttpRegistries: options.plainHttpRegistry,
   registryRanges: privateNetworks,
+  ...(options.egressSettings === undefined
+    ? {}
+    : { egress: readEgressSettings(parse(await readFile(options.egressSettings, "utf8")), options.namespace) }),
   canary: apiServerPlace(terminal.env),
   requireEnforcement: options.requireNetworkPolicy === true,
 });

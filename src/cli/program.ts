@@ -150,6 +150,7 @@ export const program = (terminal: Terminal): Command => {
     .option("--image-pull-secret <name>", "secret for that image, in each namespace with tools; may be repeated", collect, [])
     .addOption(cacheOption())
     .option("--plain-http-registry <host:port>", "registry that is spoken to without TLS; may be repeated", collect, [])
+    .option("--egress-settings <file>", "what the installation decides about allowed hosts, as YAML or JSON: see docs/egress.md")
     .option("--require-network-policy", "deliver no component to a sandbox that reaches what its NetworkPolicy forbids")
     .option("--kubeconfig <file>", "which cluster (default: the one this runs in, else what kubectl would take)")
     .action(async (options) => (await import("./operator.ts")).operator(terminal, options));
