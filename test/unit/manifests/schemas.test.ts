@@ -32,7 +32,7 @@ const all = crds.flatMap((crd) => places(crd.spec.versions[0].schema.openAPIV3Sc
 
 /** What the offline check knows; a keyword beyond these would be obeyed by an API server alone. */
 const known = new Set(
-  "type format description properties additionalProperties required oneOf items enum pattern minLength maxLength minimum maximum minItems maxItems maxProperties default x-kubernetes-preserve-unknown-fields x-kubernetes-list-type x-kubernetes-list-map-keys x-kubernetes-validations".split(
+  "type format description properties additionalProperties required oneOf items enum pattern minLength maxLength minimum maximum minItems maxItems maxProperties default x-kubernetes-preserve-unknown-fields x-kubernetes-list-type x-kubernetes-list-map-keys x-kubernetes-map-type x-kubernetes-validations".split(
     " ",
   ),
 );
