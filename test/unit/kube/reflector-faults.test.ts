@@ -124,7 +124,9 @@ class Stream {
   #wake: () => void = () => {};
 
   constructor(signal: AbortSignal) {
-    signal.addEventListener("abort", () => this.end(new Error("aborted")));
+    const end = () => this.end(new Error("aborted"));
+    if (signal.aborted) end();
+    else signal.addEventListener("abort", end);
   }
 
   push(line: string): void {
