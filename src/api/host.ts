@@ -87,6 +87,19 @@ export interface AddressTableDocument {
   readonly table: Readonly<Record<string, readonly string[]>>;
 }
 
+/**
+ * Says that a long body follows, in the header `ambit-announcement` of the request that carries it (the signed document as JSON, base64url): over TLS a host
+ * reads no more than a little from who can't show one.
+ */
+export interface AnnouncementDocument {
+  readonly kind: "announcement";
+  readonly boot: string;
+  readonly path: string;
+  readonly bytes: number;
+}
+
+export const announcementHeader = "ambit-announcement";
+
 /** Asks a host to connect to a place that its pod must not reach: an IP address where somebody listens. */
 export interface CanaryDocument {
   readonly kind: "canary";

@@ -1,7 +1,14 @@
 import { createPublicKey, type KeyObject, verify } from "node:crypto";
 import { isIP } from "node:net";
 import { Invalid, messageOf, Refused } from "../api/errors.ts";
-import type { AddressTableDocument, CanaryDocument, CertificateDocument, KeySet, SignedDocument } from "../api/host.ts";
+import type {
+  AddressTableDocument,
+  AnnouncementDocument,
+  CanaryDocument,
+  CertificateDocument,
+  KeySet,
+  SignedDocument,
+} from "../api/host.ts";
 import type { TicketKey } from "../tickets/ticket.ts";
 
 /** Most keys that may be in force at once: one, and one more while keys rotate. */
@@ -76,6 +83,14 @@ export class Deliveries {
     const { certificate } = this.#open(document, "certificate") as CertificateDocument;
     if (typeof certificate !== "string") throw new Invalid("DeliveryMalformed", "a certificate is text, in PEM");
     return certificate;
+  }
+
+  /** How many bytes may be read for a request to `path`. Also throws `Refused` (`DeliveryMisdirected`) where it announces another. */
+  takeAnnouncement(document: unknown, path: string): number {
+    const announced = this.#open(document, "announcement") as AnnouncementDocument;
+    if (!Number.isSafeInteger(announced.bytes)) throw new Invalid("DeliveryMalformed", "an announcement has a number of bytes");
+    if (announced.path !== path) throw new Refused("DeliveryMisdirected", "the announcement is for another request");
+    return announced.bytes;
   }
 
   /** Signed like all else: a host is nobody's means to find out what it reaches. */

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from "node:http";
 import { AmbitError, Invalid, Refused, Stalled, Transient, Waiting } from "../api/errors.ts";
-import type { HostRefusal } from "../api/host.ts";
+import { announcementHeader, type HostRefusal } from "../api/host.ts";
 import { ticketHeader } from "../tickets/ticket.ts";
 import type { ToolHost } from "./tool-host.ts";
 import type { PoolReply } from "./worker-pool.ts";
@@ -22,7 +22,7 @@ interface Answer {
 const routes: Readonly<Record<string, Handler>> = {
   "POST /v1/call": async (host, request) => {
     const ticket = request.headers[ticketHeader];
-    const reply = await host.call(typeof ticket === "string" ? ticket : undefined, await readBody(request, maxArgumentBytes));
+    const reply = await host.call(typeof ticket === "string" ? ticket : undefined, () => readBody(request, maxArgumentBytes));
     return replyAnswer(reply);
   },
   "GET /healthz": (host) => ({ status: 200, body: JSON.stringify({ status: "ok", running: host.running }) }),
@@ -32,20 +32,20 @@ const routes: Readonly<Record<string, Handler>> = {
   }),
   "GET /v1/boot": (host) => ({ status: 200, body: JSON.stringify(host.boot) }),
   "PUT /v1/certificate": async (host, request) => {
-    host.takeCertificate(await readJson(request));
+    host.takeCertificate(await readJson(host, request));
     return done;
   },
   "PUT /v1/keys": async (host, request) => {
-    host.takeKeys(await readJson(request));
+    host.takeKeys(await readJson(host, request));
     return done;
   },
   "PUT /v1/addresses": async (host, request) => {
-    host.takeAddresses(await readJson(request));
+    host.takeAddresses(await readJson(host, request));
     return done;
   },
-  "POST /v1/canary": async (host, request) => ({ status: 200, body: JSON.stringify(await host.tryCanary(await readJson(request))) }),
+  "POST /v1/canary": async (host, request) => ({ status: 200, body: JSON.stringify(await host.tryCanary(await readJson(host, request))) }),
   "PUT /v1/component": async (host, request) => {
-    await host.takeComponent(await readBody(request, maxComponentBytes));
+    await host.takeComponent(await readDelivery(host, request, maxComponentBytes));
     return done;
   },
 };
@@ -105,8 +105,14 @@ const statusOf = (error: AmbitError): number => {
   return 500;
 };
 
-const readJson = async (request: IncomingMessage): Promise<unknown> => {
-  const body = await readBody(request, maxDeliveryBytes);
+const readDelivery = async (host: ToolHost, request: IncomingMessage, maxBytes: number): Promise<Buffer> => {
+  const announcement = request.headers[announcementHeader];
+  const readable = host.readable(request.url ?? "", typeof announcement === "string" ? announcement : undefined);
+  return readBody(request, Math.min(maxBytes, readable));
+};
+
+const readJson = async (host: ToolHost, request: IncomingMessage): Promise<unknown> => {
+  const body = await readDelivery(host, request, maxDeliveryBytes);
   try {
     return JSON.parse(body.toString("utf8"));
   } catch (error) {

@@ -15,6 +15,9 @@ import { type PoolReply, WorkerPool } from "./worker-pool.ts";
 /** Tickets remembered at once: 1,000 calls a second for as long as a ticket lives. */
 const nonceCapacity = 150_000;
 
+/** Key sets and certificates have less. */
+const unannouncedBytes = 16 * 1024;
+
 /** When a component that was not loaded for a passing reason is worth sending again. */
 const retryAfterMs = 1000;
 
@@ -124,8 +127,15 @@ export class ToolHost {
     await this.#load(bytes, () => this.#cache.writeComponent(bytes));
   }
 
-  /** Runs one call. Throws `Refused` or `Invalid` where nothing ran and nothing was used up but the ticket. */
-  async call(ticket: string | undefined, body: Buffer): Promise<PoolReply> {
+  /** How many bytes may be read for a request to `path`: over TLS few, unless more are announced under the root key. Throws as deliveries do. */
+  readable(path: string, announcement: string | undefined): number {
+    if (this.#deps.present === undefined) return Number.POSITIVE_INFINITY;
+    if (announcement === undefined) return unannouncedBytes;
+    return this.#deliveries.takeAnnouncement(announcementIn(announcement), path);
+  }
+
+  /** Runs one call; `read` gives its body, which is not read for a ticket that does not hold. Throws `Refused` or `Invalid` where nothing ran and nothing was used up but the ticket. */
+  async call(ticket: string | undefined, read: () => Promise<Buffer>): Promise<PoolReply> {
     const pool = this.#pool;
     if (pool === undefined || this.#keys === undefined || this.missing.length > 0) {
       throw new Waiting("NotReady", `the host still waits for: ${this.missing.join(", ")}`, retryAfterMs);
@@ -133,8 +143,9 @@ export class ToolHost {
     const now = this.#deps.now() + this.#clockOffset;
     const { component, podUid } = this.#config;
     const claims = verifyTicket(ticket, this.#keys, { component, pod: podUid, boot: this.#boot }, now);
+    const body = await read();
     if (claims.body !== sha256Of(body)) throw new Refused("TicketBodyMismatch", "the ticket is for other arguments");
-    this.#nonces.use(claims.nonce, claims.exp + allowedSkewMs, now);
+    this.#nonces.use(claims.nonce, claims.exp + allowedSkewMs, this.#deps.now() + this.#clockOffset);
     if (!isUtf8(body)) throw new Invalid("JsonNotUtf8", "the arguments are not UTF-8");
     return pool.run({ interface: claims.interface, function: claims.function, arguments: body.toString("utf8") });
   }
@@ -162,3 +173,11 @@ export class ToolHost {
     this.#pool = pool;
   }
 }
+
+const announcementIn = (header: string): unknown => {
+  try {
+    return JSON.parse(Buffer.from(header, "base64url").toString("utf8"));
+  } catch (error) {
+    throw new Invalid("DeliveryMalformed", "the announcement is not JSON in base64url", undefined, { cause: error });
+  }
+};

@@ -2,12 +2,13 @@ import assert from "node:assert/strict";
 import { createPublicKey, randomUUID, X509Certificate } from "node:crypto";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
 import { after, before, describe, it } from "node:test";
 import { Client } from "undici";
 import { sha256Of } from "../../src/api/digest.ts";
 import { newCertificateKey } from "../../src/identity/certificate.ts";
 import { certifyHost, hostTls, provisionalCertificate, verifyHostCertificate } from "../../src/identity/host-identity.ts";
-import { newRootKeys, rootPublicKey, signedByRoot } from "../../src/operator/delivery/keyring.ts";
+import { newRootKeys, type RootKeys, rootPublicKey, signedByRoot } from "../../src/operator/delivery/keyring.ts";
 import { podAnnotations } from "../../src/operator/names.ts";
 import { publicTicketKeys } from "../../src/tickets/ticket-keys.ts";
 import { DeliveryWorld, type RunningHost } from "./delivery-world.ts";
@@ -210,6 +211,69 @@ describe("a host's certificate", () => {
 
   it("is nobody's that the catalogue believes before one was delivered", async () => {
     assert.equal((await world.call(host.port, podUid, boot, args)).kind, "unreachable");
+  });
+});
+
+describe("a host that somebody floods", () => {
+  const world = new DeliveryWorld(fixture("mission.wasm"));
+  const podUid = randomUUID();
+  let host: RunningHost;
+  let boot: string;
+  before(async () => {
+    host = await world.startHost(podUid);
+    world.podRuns("flooded", podUid, host.port);
+    boot = await world.delivered("flooded");
+  });
+  after(async () => {
+    await world.close();
+    await host.stop();
+  });
+
+  /** A body of which there is always more to come. */
+  const endless = (): Readable =>
+    Readable.from(
+      (async function* () {
+        for (;;) yield Buffer.alloc(1024);
+      })(),
+    );
+  const flood = async (method: "PUT" | "POST", path: string, headers: Record<string, string>, sent: Readable | Buffer = endless()) => {
+    const client = new Client(`https://127.0.0.1:${host.port}`, { connect: { rejectUnauthorized: false } });
+    try {
+      const { body } = await client.request({ method, path, headers, body: sent });
+      return ((await body.json()) as { code: string }).code;
+    } catch (error) {
+      return (error as NodeJS.ErrnoException).code;
+    } finally {
+      await client.destroy();
+    }
+  };
+  const announced = (root: RootKeys, change: object = {}): Record<string, string> => {
+    const document = signedByRoot(root, { kind: "announcement", boot, path: "/v1/component", bytes: 1e9, ...change });
+    return { "ambit-announcement": Buffer.from(JSON.stringify(document)).toString("base64url") };
+  };
+
+  it("reads nothing from who has no ticket", async () => {
+    assert.equal(await flood("POST", "/v1/call", {}), "TicketMissing");
+    assert.equal(await flood("POST", "/v1/call", { "ambit-ticket": world.ticket("another", boot, args) }), "TicketMisdirected");
+  });
+
+  it("reads nothing from who has no announcement of this root key, for this start and this request", async () => {
+    assert.equal(await flood("PUT", "/v1/component", { "ambit-announcement": "nonsense" }), "DeliveryMalformed");
+    assert.equal(await flood("PUT", "/v1/component", announced(newRootKeys(0))), "SignatureWrong");
+    assert.equal(await flood("PUT", "/v1/component", announced(world.root, { boot: "another" })), "DeliveryMisdirected");
+    assert.equal(await flood("PUT", "/v1/addresses", announced(world.root)), "DeliveryMisdirected");
+  });
+
+  it("reads a little without an announcement, and cuts the connection at more", async () => {
+    for (const path of ["/v1/component", "/v1/keys", "/v1/addresses", "/v1/certificate"]) {
+      assert.match(String(await flood("PUT", path, {}, Buffer.alloc(20 * 1024))), /^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/, path);
+    }
+    const short = await ask(host.port, "PUT", "/v1/component", "short");
+    assert.equal(short.body.code, "DigestMismatch");
+  });
+
+  it("goes on to answer calls", async () => {
+    assert.equal((await world.call(host.port, podUid, boot, args)).kind, "replied");
   });
 });
 

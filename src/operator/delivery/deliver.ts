@@ -119,7 +119,7 @@ const reach = async (deps: DeliverDeps, pod: HostPod, before: Delivered | undefi
 
 const sessionWith = async (deps: DeliverDeps, pod: HostPod, known: Known, signal: AbortSignal): Promise<Reached> => {
   const identity = { podUid: pod.uid, boot: known.boot };
-  const session = openSession(deps.placeOf(pod), identity, deps.root.hosts.certificate, signal);
+  const session = openSession(deps.placeOf(pod), identity, deps.root, signal);
   try {
     return { session, said: await session.boot(), known };
   } catch (thrown) {

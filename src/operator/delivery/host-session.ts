@@ -2,9 +2,10 @@ import type { KeyObject } from "node:crypto";
 import { TLSSocket } from "node:tls";
 import { buildConnector, Client } from "undici";
 import { messageOf, Stalled, Transient } from "../../api/errors.ts";
-import type { SignedDocument } from "../../api/host.ts";
+import { announcementHeader, type SignedDocument } from "../../api/host.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../../api/json.ts";
 import { type HostIdentity, hostTls } from "../../identity/host-identity.ts";
+import { type RootKeys, signedByRoot } from "./keyring.ts";
 
 /** Where a host listens. */
 export interface HostPlace {
@@ -85,12 +86,18 @@ export interface HostSession {
   close(): Promise<void>;
 }
 
-export const openSession = (place: HostPlace, identity: HostIdentity, ca: string, signal: AbortSignal): HostSession => {
+export const openSession = (place: HostPlace, identity: HostIdentity, root: RootKeys, signal: AbortSignal): HostSession => {
+  const ca = root.hosts.certificate;
+  const put = async (path: string, body: Buffer, timeoutMs: number): Promise<void> => {
+    const announced = signedByRoot(root, { kind: "announcement", boot: identity.boot, path, bytes: body.byteLength });
+    const headers = { [announcementHeader]: Buffer.from(JSON.stringify(announced)).toString("base64url") };
+    await send(client, { method: "PUT", path, body, headers }, timeoutMs, signal);
+  };
   const client = new Client(originOf(place), { maxResponseSize: largestAnswer, connect: { ...hostTls(identity, ca), timeout: connectMs } });
   return {
     boot: async () => bootOf(await send(client, { method: "GET", path: "/v1/boot" }, answerMs, signal)),
-    put: async (path, document) => void (await send(client, { method: "PUT", path, body: JSON.stringify(document) }, answerMs, signal)),
-    putComponent: async (bytes) => void (await send(client, { method: "PUT", path: "/v1/component", body: bytes }, componentMs, signal)),
+    put: (path, document) => put(path, Buffer.from(JSON.stringify(document)), answerMs),
+    putComponent: ({ buffer, byteOffset, byteLength }) => put("/v1/component", Buffer.from(buffer, byteOffset, byteLength), componentMs),
     ask: (request) => send(client, request, answerMs, signal),
     close: () => client.destroy(),
   };
@@ -100,6 +107,7 @@ interface HostRequest {
   readonly method: "GET" | "PUT" | "POST";
   readonly path: string;
   readonly body?: string | Uint8Array;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 const send = async (client: Client, request: HostRequest, timeoutMs: number, signal: AbortSignal): Promise<JsonObject> => {
@@ -114,9 +122,17 @@ const send = async (client: Client, request: HostRequest, timeoutMs: number, sig
 };
 
 const exchange = async (client: Client, request: HostRequest, bounded: AbortSignal, signal: AbortSignal) => {
-  const { method, path, body } = request;
+  const { method, path, body, headers = {} } = request;
   try {
-    const response = await client.request({ method, path, body: body ?? null, signal: bounded, headersTimeout: 0, bodyTimeout: 0 });
+    const response = await client.request({
+      method,
+      path,
+      headers,
+      body: body ?? null,
+      signal: bounded,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
     return { status: response.statusCode, text: await response.body.text() };
   } catch (thrown) {
     signal.throwIfAborted();

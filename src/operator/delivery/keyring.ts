@@ -1,6 +1,13 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign, X509Certificate } from "node:crypto";
 import { messageOf, Stalled } from "../../api/errors.ts";
-import type { AddressTableDocument, CanaryDocument, CertificateDocument, KeySet, SignedDocument } from "../../api/host.ts";
+import type {
+  AddressTableDocument,
+  AnnouncementDocument,
+  CanaryDocument,
+  CertificateDocument,
+  KeySet,
+  SignedDocument,
+} from "../../api/host.ts";
 import { type Authority, newAuthority } from "../../identity/host-identity.ts";
 
 /** What everything else hangs on: the key that signs deliveries, and the authorities for hosts and for the catalogue. Made once and kept. */
@@ -24,7 +31,7 @@ export const rootPublicKey = ({ root }: RootKeys): string =>
 /** A document under the root key's signature. */
 export const signedByRoot = (
   { root }: RootKeys,
-  document: KeySet | AddressTableDocument | CertificateDocument | CanaryDocument,
+  document: KeySet | AddressTableDocument | AnnouncementDocument | CertificateDocument | CanaryDocument,
 ): SignedDocument => {
   const payload = JSON.stringify(document);
   return { payload, signature: sign(null, Buffer.from(payload, "utf8"), root).toString("base64") };
