@@ -64,8 +64,11 @@ const prepare = async (): Promise<boolean> => {
 
 const runTests = async (): Promise<number> => {
   const globs = positionals.length > 0 ? positionals : ["test/e2e/**/*.test.ts"];
+  // They share one node, its world and what is installed there.
   const names = (values.name ?? []).flatMap((name) => ["--name", name]);
-  const child = spawn(process.execPath, [resolve(import.meta.dirname, "test.ts"), ...names, ...globs], { stdio: "inherit" });
+  const child = spawn(process.execPath, [resolve(import.meta.dirname, "test.ts"), "--one-at-a-time", ...names, ...globs], {
+    stdio: "inherit",
+  });
   const [code] = await once(child, "exit");
   return code ?? 1;
 };

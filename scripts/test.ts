@@ -26,12 +26,12 @@ const say = (line: string): void => {
 };
 
 const { values, positionals } = parseArgs({
-  options: { name: { type: "string", multiple: true }, help: { type: "boolean", short: "h" } },
+  options: { name: { type: "string", multiple: true }, "one-at-a-time": { type: "boolean" }, help: { type: "boolean", short: "h" } },
   allowPositionals: true,
 });
 
 if (values.help) {
-  say("usage: npm test -- [--name PATTERN]... [FILE OR GLOB]...");
+  say("usage: npm test -- [--name PATTERN]... [--one-at-a-time] [FILE OR GLOB]...");
   process.exit(0);
 }
 
@@ -57,7 +57,7 @@ const runTests = async (globs: readonly string[], names: readonly string[]): Pro
   const events = run({
     globPatterns: [...globs],
     cwd: resolve(import.meta.dirname, ".."),
-    concurrency: availableParallelism(),
+    concurrency: values["one-at-a-time"] ? 1 : availableParallelism(),
     timeout: testTimeoutMs,
     ...(names.length > 0 ? { testNamePatterns: names.map((name) => new RegExp(name)) } : {}),
   });

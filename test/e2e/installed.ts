@@ -5,6 +5,7 @@ import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import type { TestCluster } from "../cluster/start-node.ts";
 import { testImage } from "../cluster/test-image.ts";
+import { toolsRegistry, toolsRegistryPort } from "./tools-registry.ts";
 
 const run = promisify(execFile);
 
@@ -13,9 +14,11 @@ export const ambitNamespace = "ambit-system";
 const chart = resolve(import.meta.dirname, "../../charts/ambit");
 
 /** kubectl with these arguments, and with an object for its standard input where one is given. Rejects with what it said where it fails. */
+export type Kubectl = (args: readonly string[], input?: object) => Promise<string>;
+
 export const kubectlOf =
-  ({ kubectl, kubeconfig }: TestCluster) =>
-  async (args: readonly string[], input?: object): Promise<string> => {
+  ({ kubectl, kubeconfig }: TestCluster): Kubectl =>
+  async (args, input) => {
     const child = spawn(kubectl, ["--kubeconfig", kubeconfig, ...args], { stdio: ["pipe", "pipe", "pipe"] });
     child.stdin.end(input === undefined ? "" : JSON.stringify(input));
     const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
@@ -23,26 +26,29 @@ export const kubectlOf =
     return out;
   };
 
-/** Installs Ambit from the chart, or brings what is installed to these values, and waits until all of it is ready. */
-export const installAmbit = async ({ helm, kubeconfig }: TestCluster, values: object = {}): Promise<void> => {
+/** Installs Ambit from the chart as these suites want it, or brings what is installed to that, and waits until all of it is ready. */
+export const installAmbit = async ({ helm, kubeconfig }: TestCluster): Promise<void> => {
   const [repository = "", tag = ""] = testImage.split(/:(?=[^/]+$)/);
-  const all = { image: { repository, tag, pullPolicy: "Never" }, ...values };
-  const args = ["upgrade", "--install", "ambit", chart, "--namespace", ambitNamespace, "--create-namespace", "--wait", "--timeout", "4m"];
-  const sets = Object.entries(all).flatMap(([name, value]) => ["--set-json", `${name}=${JSON.stringify(value)}`]);
+  const values = {
+    image: { repository, tag, pullPolicy: "Never" },
+    operator: { arguments: [`--plain-http-registry=${toolsRegistry}`] },
+    networkPolicy: { registryPorts: [443, toolsRegistryPort] },
+    // Short, so that a test sees a name change its address.
+    egress: { ttlFloor: "1s", ttlCeiling: "2s", drain: "10s", narrowAfter: "3s" },
+  };
+  const args = ["upgrade", "--install", "ambit", chart, "--namespace", ambitNamespace, "--create-namespace", "--wait", "--timeout", "3m"];
+  const sets = Object.entries(values).flatMap(([name, value]) => ["--set-json", `${name}=${JSON.stringify(value)}`]);
   await run(helm, ["--kubeconfig", kubeconfig, ...args, ...sets], { maxBuffer: 16 * 1024 * 1024 });
 };
 
-/** The container of a pod under the restricted profile that waits to be told what to do with `kubectl exec`. */
-export const waitingContainer = {
-  name: "agent",
-  image: testImage,
-  imagePullPolicy: "Never",
-  command: ["node", "-e", "setInterval(() => {}, 1e6)"],
-  securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] } },
+/** Makes or changes an object. */
+export const apply = async (kubectl: Kubectl, object: object): Promise<void> => {
+  await kubectl(["apply", "--server-side", "--force-conflicts", "--filename", "-"], object);
 };
 
-export const restrictedPod = {
-  automountServiceAccountToken: false,
-  terminationGracePeriodSeconds: 1,
-  securityContext: { runAsNonRoot: true, runAsUser: 65532, seccompProfile: { type: "RuntimeDefault" } },
-};
+/** A namespace that takes only pods of the restricted profile. */
+export const restrictedNamespace = (name: string, annotations: Readonly<Record<string, string>> = {}): object => ({
+  apiVersion: "v1",
+  kind: "Namespace",
+  metadata: { name, annotations, labels: { "pod-security.kubernetes.io/enforce": "restricted" } },
+});
