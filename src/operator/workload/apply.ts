@@ -1,5 +1,5 @@
 import { Stalled } from "../../api/errors.ts";
-import { ApiError, isConflict } from "../../kube/api-error.ts";
+import { ApiError, isConflict, isNotFound } from "../../kube/api-error.ts";
 import type { Applier, Desired } from "../../kube/apply.ts";
 import type { ClusterClient } from "../../kube/client.ts";
 import { type ClusterObject, objectPath, type ResourceType } from "../../kube/object.ts";
@@ -106,13 +106,17 @@ const dropFinalizer = async ({ client, applier }: ApplyTo, { workload }: Seen, s
   const { name, namespace = "default", finalizers = [], resourceVersion } = workload.metadata;
   if (!finalizers.includes(workloadFinalizer)) return;
   const rest = finalizers.filter((one) => one !== workloadFinalizer);
-  await client.request({
+  const patch = {
     method: "PATCH",
     path: objectPath(workloads, { namespace, name }),
     contentType: "application/merge-patch+json",
     body: { metadata: { finalizers: rest, resourceVersion } },
     query: { fieldManager: fieldManagers.workload },
     signal,
+  } as const;
+  await client.request(patch).catch((thrown: unknown) => {
+    // The store may not have heard yet that it has gone.
+    if (!isNotFound(thrown)) throw thrown;
   });
   applier.forget(workloads, workload.metadata);
   applier.forget(workloads, workload.metadata, "status");

@@ -93,12 +93,19 @@ const unwanted = (seen: Seen, planned: readonly PlannedComponent[]): Plan["remov
     const plan = planned.find((one) => one.name === name);
     if (!plan) return true;
     const { configMap, service, deployment, disruptionBudget } = plan.objects;
-    if (type === configMaps)
-      return object.metadata.name !== configMap.metadata.name && isRolledOut(deploymentOf(seen, name), plan.replicas);
+    if (type === configMaps) {
+      const isOld = object.metadata.name !== configMap.metadata.name;
+      return isOld && runsOnly(deploymentOf(seen, name), configMap.metadata.name, plan.replicas);
+    }
     const wanted = type === deployments ? deployment : type === services ? service : disruptionBudget;
     return wanted?.metadata.name !== object.metadata.name;
   });
 };
+
+/** Whether all pods are there, and all with this configuration: the Deployment may not have heard of it yet. */
+const runsOnly = (deployment: Deployment | undefined, config: string, replicas: number): boolean =>
+  isRolledOut(deployment, replicas) &&
+  (deployment?.spec?.template?.spec?.volumes ?? []).some(({ configMap }) => configMap?.name === config);
 
 /** Whether all pods are of the Deployment's newest template, and as many as wanted can be called. */
 export const isRolledOut = (deployment: Deployment | undefined, replicas: number): boolean => {

@@ -20,7 +20,10 @@ export const disruptionBudgets: ResourceType = {
 
 /** What is read of a Deployment. */
 export interface Deployment extends ClusterObject {
-  readonly spec?: { readonly replicas?: number };
+  readonly spec?: {
+    readonly replicas?: number;
+    readonly template?: { readonly spec?: { readonly volumes?: readonly { readonly configMap?: { readonly name?: string } }[] } };
+  };
   readonly status?: {
     readonly observedGeneration?: number;
     readonly replicas?: number;
