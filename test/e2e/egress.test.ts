@@ -183,7 +183,7 @@ describe("what a sandbox reaches", { skip: reason ?? false }, () => {
 
   test("the status tells that it is enforced, and where the host may be dialled", async () => {
     const enforced = await condition("open", "EgressEnforced");
-    assert.deepEqual([enforced?.status, enforced?.reason], ["True", "PolicyInForce"], enforced?.message);
+    assert.deepEqual([enforced?.status, enforced?.reason], ["True", "PolicyInForce"], enforced?.message ?? "no condition");
     const [entry] = (await statusOf("open"))?.components?.[0]?.egress ?? [];
     assert.deepEqual([entry?.host, entry?.addresses, entry?.enforcedBy], [`http://${name}`, [first], "networkpolicy"]);
   });
