@@ -1,5 +1,5 @@
 import { Invalid, Refused } from "../api/errors.ts";
-import type { ToolGrant, ToolGrantStatus } from "../api/generated/toolgrant.ts";
+import type { ObservedDefinition, ToolGrant, ToolGrantStatus } from "../api/generated/toolgrant.ts";
 import type { Change } from "../grants/changes.ts";
 import { loadAccess } from "../kube/access.ts";
 import { isNotFound } from "../kube/api-error.ts";
@@ -91,7 +91,7 @@ export const changesOf = (grant: ToolGrant): readonly Change[] =>
   (currentStatus(grant)?.changes ?? []).map(({ path, before, after }) => ({ path, before: before ?? null, after: after ?? null }));
 
 /** What the operator observed, as it is needed for a review. Throws `Refused` (`NotObserved`) where it can't be approved on that. */
-export const observedOf = (grant: ToolGrant): Required<NonNullable<ToolGrantStatus["observed"]>> => {
+export const observedOf = (grant: ToolGrant): Required<Omit<ObservedDefinition, "image">> => {
   const { digest, text, component, reach } = currentStatus(grant)?.observed ?? {};
   if (digest !== undefined && text !== undefined && component !== undefined && reach !== undefined)
     return { digest, text, component, reach };

@@ -24,6 +24,7 @@ const inspectionText = (terminal: Terminal, grant: ToolGrant): string => {
   const lines = [
     `  Phase:         ${phaseOf(grant)}${whyOf(grant) === "" ? "" : `, ${printable(whyOf(grant))}`}`,
     `  The function:  ${printable(id === undefined ? name : `${id}#${name}`)} of ${printable(`${workload}/${component}`)}`,
+    ...(status?.observed?.image ? [`  Its image:     ${printable(status.observed.image)}`] : []),
     `  Its imports:   ${printable(reach.imports.join(", ")) || "none"}`,
     ...(grant.spec.review ? [`  Approved:      ${printable(reviewText(grant.spec.review))}`] : []),
     ...(status?.leftOut ?? []).map(({ provider, rule, where }) =>

@@ -5,9 +5,11 @@ import type { HostLimits } from "../api/host.ts";
 import { canonicalJson, type JsonObject } from "../api/json.ts";
 import type { ComponentKey, LiveGrant } from "../catalogue/state.ts";
 import { type Judgement, judgeGrant, type Observed } from "../grants/judge.ts";
+import { toolText } from "../grants/proposals.ts";
 import { hostLimits } from "../manifests/quantities.ts";
 import type { Written } from "../manifests/read.ts";
-import { type ComponentFault, type ComponentSeen, offeredFunction, seenComponent, type WorkloadObservation } from "./observe.ts";
+import { findOffered } from "../wit/offered.ts";
+import { type ComponentFault, type ComponentSeen, seenComponent, type WorkloadObservation } from "./observe.ts";
 
 /** One sandbox that should run: everything but where it listens and where its folders are on this machine. */
 export interface DesiredHost {
@@ -104,8 +106,7 @@ export const liveGrant = ({ written, judgement }: JudgedGrant, alsoFor: NonNulla
 
 const workloadName = ({ metadata }: Workload): string => `${metadata.namespace ?? "default"}/${metadata.name}`;
 
-const toolName = (namespace: string, tool: { workload: string; component: string; interface?: string | null; function: string }): string =>
-  JSON.stringify([namespace, tool.workload, tool.component, tool.interface ?? null, tool.function]);
+const toolName = (namespace: string, tool: Parameters<typeof toolText>[0]): string => `${namespace} ${toolText(tool)}`;
 
 const observedFor = (grant: ToolGrant, workloads: ReadonlyMap<string, WorkloadObservation>): Observed => {
   const { workload, component } = grant.spec.tool;
@@ -117,9 +118,7 @@ const observedFor = (grant: ToolGrant, workloads: ReadonlyMap<string, WorkloadOb
   if (!observation) return absent("ComponentMissing", `the Workload ${workload} has no component ${component}`);
   if ("fault" in observation) return absent(observation.fault.code, `${workload}/${component}: ${observation.fault.message}`);
   const { seen } = observation;
-  const fn = offeredFunction(seen, grant.spec.tool);
-  const notOffered = fn ? undefined : seen.notOffered.find((one) => one.function === grant.spec.tool.function)?.reason;
-  return { codes: [{ digest: seen.digest, reach: seen.reach, fn, ...(notOffered ? { notOffered } : {}) }] };
+  return { codes: [{ digest: seen.digest, reach: seen.reach, ...findOffered(seen, grant.spec.tool) }] };
 };
 
 const desiredHosts = ({ written, components }: WorkloadObservation): DesiredHost[] => {

@@ -7,7 +7,7 @@ import type { ComponentInterface, WitFunction } from "../api/wit.ts";
 import { reachOf } from "../grants/reach.ts";
 import type { Written } from "../manifests/read.ts";
 import { KnownInterfaces } from "../wit/known-interfaces.ts";
-import { type NotOffered, offeredFunctions } from "../wit/offered.ts";
+import { findOffered, type NotOffered, offeredFunctions } from "../wit/offered.ts";
 import { withDocs } from "../wit/with-docs.ts";
 
 /** A component's bytes, wherever its image says they are. */
@@ -109,4 +109,4 @@ export const seenComponent = (observation: ComponentObservation | undefined): Co
 export const offeredFunction = (
   seen: ComponentSeen,
   tool: { readonly interface?: string; readonly function: string },
-): WitFunction | null => seen.offered.find((fn) => fn.interface === (tool.interface ?? null) && fn.name === tool.function) ?? null;
+): WitFunction | null => findOffered(seen, tool).fn;

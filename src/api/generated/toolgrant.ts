@@ -235,6 +235,10 @@ export interface ObservedDefinition {
    */
   readonly component?: string;
   /**
+   * Where that code is, with the digest that the image was resolved to.
+   */
+  readonly image?: string;
+  /**
    * What that code may touch now, in the words of `review.reach`.
    */
   readonly reach?: Reach;

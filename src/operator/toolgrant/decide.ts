@@ -63,6 +63,7 @@ const longestPath = 1024;
 const longestText = 2048;
 const longestRule = 1024;
 const longestDefinition = 131_072;
+const longestImage = 1024;
 const reachBounds = { hosts: 64, volumes: 16, secrets: 64, imports: 256 } as const;
 
 const cut = (text: string, longest: number): string => (text.length <= longest ? text : `${text.slice(0, longest - 1)}…`.toWellFormed());
@@ -81,11 +82,13 @@ const observedOf = ({ farSide }: SeenGrant, { fn, definition, components }: Judg
   if (!fn || !definition) return null;
   const { codes } = farSide.observed;
   const code = codes.find(({ digest }) => digest === components[0]) ?? codes.find((one) => one.fn !== null);
+  const image = code && farSide.images.get(code.digest);
   const text = definitionText(fn);
   return {
     digest: definition,
     ...(text.length <= longestDefinition ? { text } : {}),
     ...(code ? { component: code.digest } : {}),
+    ...(code && image !== undefined && image.length <= longestImage ? { image } : {}),
     ...(code && isWithinBounds(code.reach) ? { reach: code.reach } : {}),
   };
 };

@@ -4,21 +4,23 @@ import type { GrantedTool } from "../../api/generated/toolgrant.ts";
 import type { WorkloadComponent } from "../../api/generated/workload.ts";
 import type { Observed, ObservedCode, Reason } from "../../grants/judge.ts";
 import { reachOf } from "../../grants/reach.ts";
-import { offeredFunctions } from "../../wit/offered.ts";
+import { findOffered, offeredFunctions } from "../../wit/offered.ts";
 import type { ComponentStore, StoredComponent } from "../component-store.ts";
-import type { ClusterWorkload, Pod } from "../kinds.ts";
+import type { ClusterToolGrant, ClusterWorkload, Pod } from "../kinds.ts";
 import { podAnnotations } from "../names.ts";
 
 /** The far side of a grant. `passing` is present where it may become known without an event. */
 export interface FarSide {
   readonly observed: Observed;
+  /** Where each observed code is, by its sha256. */
+  readonly images: ReadonlyMap<Sha256Digest, string>;
   readonly passing?: Reason;
 }
 
 /** Where components come from, and what they turned out to be. */
 export interface ComponentReader {
   readonly components: ComponentStore;
-  /** By the sha256 of their bytes, where images were that pods may still run: remembered while this process lives. */
+  /** By the sha256 of their bytes, images that pods may still run: remembered while this process lives. */
   readonly images: Map<Sha256Digest, string>;
 }
 
@@ -33,7 +35,7 @@ const imagesKept = 4096;
  */
 export const observeTool = async (
   reader: ComponentReader,
-  tool: GrantedTool,
+  { spec: { tool }, status }: Pick<ClusterToolGrant, "spec" | "status">,
   workload: ClusterWorkload | undefined,
   pods: readonly Pod[],
   signal: AbortSignal,
@@ -46,32 +48,36 @@ export const observeTool = async (
   try {
     const named = await reader.components.fetch(workload, component, signal);
     remember(reader, named);
-    const codes = [codeOf(workload, component, named, tool)];
+    const found = [named];
     for (const digest of otherCode(pods, named.digest)) {
-      const older = await olderCode(reader, workload, component, digest, tool, signal);
-      if (older) codes.push(older);
+      // What a process before this one observed is in the status.
+      const image = reader.images.get(digest) ?? (status?.observed?.component === digest ? status.observed.image : undefined);
+      const older = image === undefined ? null : await olderCode(reader, workload, { ...component, image }, signal);
+      if (older?.digest === digest) found.push(older);
     }
-    return { observed: { codes } };
+    return {
+      observed: { codes: found.map((stored) => codeOf(workload, component, stored, tool)) },
+      images: new Map(found.map(({ digest, resolved }) => [digest, resolved])),
+    };
   } catch (thrown) {
     signal.throwIfAborted();
     if (!(thrown instanceof AmbitError)) throw thrown;
     const reason = { code: thrown.code, message: `${tool.workload}/${tool.component}: ${thrown.message}` };
     const isPassing = thrown instanceof Transient || thrown instanceof Waiting;
-    return { observed: { codes: [], absent: reason }, ...(isPassing ? { passing: reason } : {}) };
+    return { ...absent(reason.code, reason.message), ...(isPassing ? { passing: reason } : {}) };
   }
 };
 
-const absent = (code: string, message: string): FarSide => ({ observed: { codes: [], absent: { code, message } } });
+const absent = (code: string, message: string): FarSide => ({
+  observed: { codes: [], absent: { code, message } },
+  images: new Map(),
+});
 
-const codeOf = (workload: ClusterWorkload, component: WorkloadComponent, stored: StoredComponent, tool: GrantedTool): ObservedCode => {
-  const { offered, notOffered } = offeredFunctions(stored.interface, component.tools?.exclude ?? []);
-  const isIt = (one: { readonly interface: string | null }, name: string) =>
-    one.interface === (tool.interface ?? null) && name === tool.function;
-  const fn = offered.find((one) => isIt(one, one.name)) ?? null;
-  const reason = fn ? undefined : notOffered.find((one) => isIt(one, one.function))?.reason;
-  const reach = reachOf(workload.spec, component.name, stored.interface.imports);
-  return { digest: stored.digest, reach, fn, ...(reason === undefined ? {} : { notOffered: reason }) };
-};
+const codeOf = (workload: ClusterWorkload, component: WorkloadComponent, stored: StoredComponent, tool: GrantedTool): ObservedCode => ({
+  digest: stored.digest,
+  reach: reachOf(workload.spec, component.name, stored.interface.imports),
+  ...findOffered(offeredFunctions(stored.interface, component.tools?.exclude ?? []), tool),
+});
 
 const otherCode = (pods: readonly Pod[], named: Sha256Digest): Sha256Digest[] => {
   const running = pods.filter(isReady).map(({ metadata }) => metadata.annotations?.[podAnnotations.delivered] ?? "");
@@ -84,18 +90,13 @@ export const isReady = ({ metadata, status }: Pod): boolean =>
 
 /** Code that the Workload named before. Null where it can't be read any more: then nothing is approved for it. */
 const olderCode = async (
-  reader: ComponentReader,
+  { components }: ComponentReader,
   workload: ClusterWorkload,
   component: WorkloadComponent,
-  digest: Sha256Digest,
-  tool: GrantedTool,
   signal: AbortSignal,
-): Promise<ObservedCode | null> => {
-  const image = reader.images.get(digest);
-  if (image === undefined) return null;
+): Promise<StoredComponent | null> => {
   try {
-    const stored = await reader.components.fetch(workload, { ...component, image }, signal);
-    return stored.digest === digest ? codeOf(workload, component, stored, tool) : null;
+    return await components.fetch(workload, component, signal);
   } catch (thrown) {
     signal.throwIfAborted();
     // The registry may have forgotten it, or the docs that the Workload adds now don't fit it.

@@ -47,7 +47,7 @@ const gather = async (deps: ToolGrantDeps, key: ObjectKey, signal: AbortSignal):
   const { tool, declaration } = grant.spec;
   const workload = workloadKey(key.namespace, tool.workload);
   const pods = stores.pods.find("workload", workload).filter(({ metadata }) => metadata.labels?.[labels.component] === tool.component);
-  const farSide = await observeTool(reader, tool, stores.workloads.get(workload), pods, signal);
+  const farSide = await observeTool(reader, grant, stores.workloads.get(workload), pods, signal);
   return {
     grant,
     farSide,
