@@ -37,14 +37,24 @@ export const approveAsReviewer = async (kubectl: Kubectl, draft: ToolGrant, subj
   assert.ok(isSha256Digest(digest), `the Workload's status has a digest: ${digest}`);
   const text = draft.status?.observed?.text;
   assert.ok(text !== undefined, "the draft's status has the definition");
-  const { status: _, ...bare } = draft;
-  const reviewed = approve({
-    grant: { ...bare, spec: { ...draft.spec, subjects: [...subjects], mutates: false } },
-    fn: functionOfDefinition(text),
-    reach: { hosts: [...(allowedHosts ?? [])], volumes: [], secrets: [], imports: observed?.imports ?? [] },
-    component: [digest],
-    reviewer: "reviewer",
-    now: new Date(),
-  });
-  await kubectl([`--as=system:serviceaccount:${namespace}:reviewer`, "replace", "--filename", "-"], reviewed);
+  const reviewed = ({ status: _, ...bare }: ToolGrant): ToolGrant =>
+    approve({
+      grant: { ...bare, spec: { ...draft.spec, subjects: [...subjects], mutates: false } },
+      fn: functionOfDefinition(text),
+      reach: { hosts: [...(allowedHosts ?? [])], volumes: [], secrets: [], imports: observed?.imports ?? [] },
+      component: [digest],
+      reviewer: "reviewer",
+      now: new Date(),
+    });
+  // The operator may write the status meanwhile, which makes it another version of the same draft.
+  for (let shown = draft; ; shown = await readOne<ToolGrant>(kubectl, namespace, "toolgrants", draft.metadata.name)) {
+    assert.deepEqual(shown.spec, draft.spec, "it is still what was shown");
+    const replacing = kubectl([`--as=system:serviceaccount:${namespace}:reviewer`, "replace", "--filename", "-"], reviewed(shown));
+    if (await replacing.then(() => true, unlessConflict)) return;
+  }
+};
+
+const unlessConflict = (thrown: Error): false => {
+  if (thrown.message.includes("(Conflict)")) return false;
+  throw thrown;
 };
