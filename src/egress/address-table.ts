@@ -165,11 +165,10 @@ export const publishTable = (
   return { ...progress, published, leaving, version: isSame ? progress.version : Math.max(progress.version + 1, Math.floor(wall)) };
 };
 
-/** What the policy should let through now, each peer once, in a stable order. */
+/** What the policy should let through now, each peer once, in a stable order: all that is planned, of which the table is a part, and what leaves. */
 export const policyPeers = (progress: EgressProgress, plan: EgressPlan, now: number): readonly Peer[] => {
   const peers = new Map<string, Peer>();
   for (const { routes } of plan.entries) for (const { peer } of routes) peers.set(peerKey(peer), peer);
-  for (const { peer } of progress.published ?? []) peers.set(peerKey(peer), peer);
   for (const [key, { peer, until }] of progress.leaving) if (until > now || progress.published === null) peers.set(key, peer);
   return [...peers].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, peer]) => peer);
 };
