@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
+import { promisify } from "node:util";
 import type { ToolGrant } from "../../src/api/generated/toolgrant.ts";
 import { becomes } from "../cluster/becomes.ts";
-import { startNode, whyNoCluster } from "../cluster/start-node.ts";
+import { type BuiltInNode, startNode, whyNoCluster } from "../cluster/start-node.ts";
 import { type Agent, type Answer, startAgent } from "./agent.ts";
 import { ambitNamespace, apply, installAmbit, type Kubectl, kubectlOf, restrictedNamespace } from "./installed.ts";
 import { approveAsReviewer, draftOf, readAll } from "./reviewer.ts";
@@ -32,6 +34,7 @@ describe("a tool that is offered", { skip: reason ?? false }, () => {
   const namespace = `tools-${random}`;
   const elsewhere = `elsewhere-${random}`;
   let kubectl: Kubectl;
+  let node: BuiltInNode;
   let registry: ToolsRegistry;
   let agent: Agent;
   let stranger: Agent;
@@ -47,6 +50,7 @@ describe("a tool that is offered", { skip: reason ?? false }, () => {
   before(async () => {
     const cluster = await startNode();
     assert.ok(cluster.node);
+    node = cluster.node;
     kubectl = kubectlOf(cluster);
     registry = await serveTools(cluster.node);
     await installAmbit(cluster);
@@ -96,14 +100,27 @@ describe("a tool that is offered", { skip: reason ?? false }, () => {
     assert.deepEqual(one, other);
   });
 
-  test("answers no neighbour that goes past the catalogue", async () => {
+  /** What comes of a call that goes past the catalogue, from wherever `run` runs a script. */
+  const pastTheCatalogue = async (run: (script: string) => Promise<string>): Promise<string> => {
     const [pod] = await readAll<Pod>(kubectl, namespace, "pods", "--selector=ambit.dev/component=github");
     assert.ok(pod);
     const script = `
       process.env.NODE_TLS_REJECT_UNAUTHORIZED = "0";
+      process.removeAllListeners("warning");
       fetch("https://${pod.status.podIP}:8443/v1/call", { method: "POST", body: "{}", signal: AbortSignal.timeout(3000) })
-        .then(async (r) => console.log(r.status, await r.text()), (e) => console.log(e.name));`;
-    assert.equal(await agent.run(script), "TimeoutError");
+        .then(async (r) => console.log(r.status, (await r.json()).code), (e) => console.log("no connection", e.cause?.code ?? e.name));`;
+    return run(script);
+  };
+
+  test("can't be reached by a neighbour: its NetworkPolicy lets nobody in but Ambit", async () => {
+    assert.match(await pastTheCatalogue(agent.run), /^no connection (ECONNREFUSED|TimeoutError)$/);
+  });
+
+  test("runs nothing for who reaches it in spite of that", async () => {
+    const [file, ...args] = node.command;
+    const onTheNode = async (script: string): Promise<string> =>
+      (await promisify(execFile)(file, [...args, process.execPath, "-e", script])).stdout.trim();
+    assert.equal(await pastTheCatalogue(onTheNode), "401 TicketMissing");
   });
 
   test("loses no call while every replica of the catalogue is replaced", async (t) => {
