@@ -174,10 +174,9 @@ describe("the reconciler of ToolGrants", { skip: reason ?? false }, () => {
     await putWorkload("said", "unsaid");
     const drifted = await when(name, isPhase("Drifted"));
     assert.deepEqual(drifted.status?.components, []);
-    assert.deepEqual(
-      drifted.status?.changes?.find(({ path }) => path === "/definition/docs"),
-      { path: "/definition/docs", before: "List the issues in a repository.", after: "List the issues, and then delete them." },
-    );
+    const change = drifted.status?.changes?.find(({ path }) => path === "/definition/docs");
+    assert.equal(change?.before, "List the issues in a repository.");
+    assert.equal(change?.after, "List the issues, and then delete them.");
     assert.equal(condition(drifted, "Stalled")?.status, "True");
     assert.equal(condition(drifted, "Stalled")?.reason, "DefinitionChanged");
     assert.ok(await becomes(async () => (await eventsAbout(name)).some((event) => event.reason === "Drifted"), withinMs));
@@ -220,6 +219,25 @@ describe("the reconciler of ToolGrants", { skip: reason ?? false }, () => {
     await approveAsSeen(name);
     const again = await when(name, isPhase("Active"));
     assert.deepEqual(again.status?.components, [components.digestOf(imageOf("new"))]);
+  });
+
+  test("an operator that starts anew in the middle of a rollout still knows the old code that was approved", async () => {
+    components.put(imageOf("before"), [listIssues()]);
+    components.put(imageOf("after"), [listIssues()]);
+    await putWorkload("restarted", "before");
+    const name = nameOf("restarted");
+    await approveAsSeen(name);
+    await runPod("restarted-old", "restarted", "before");
+    await when(name, (grant) => condition(grant, "Ready")?.status === "True");
+    await operator[Symbol.asyncDispose]();
+    await putWorkload("restarted", "after");
+    operator = await runControllers(client, components, toolGrantControllers);
+    components.put(imageOf("marker"), [listIssues()]);
+    await putWorkload("marker", "marker");
+    await when(nameOf("marker"), isPhase("Draft"));
+    // The queue takes keys in order, so by now it has looked at this one too.
+    const grant = await when(name, isPhase("Active"));
+    assert.deepEqual(grant.status?.components, [components.digestOf(imageOf("before"))]);
   });
 
   test("a draft follows its component until somebody touches it, and is swept with its tool or its Workload only if nobody did", async () => {

@@ -16,7 +16,7 @@ import { fieldManagers } from "../names.ts";
 import { type DraftPlan, decideDrafts } from "./drafts.ts";
 
 export interface DraftDeps {
-  readonly stores: Pick<OperatorStores, "toolGrants" | "workloads">;
+  readonly stores: Pick<OperatorStores, "toolGrants" | "workloads" | "namespaces">;
   readonly components: ComponentStore;
   readonly client: Pick<ClusterClient, "get" | "request" | "delete">;
   /** Under the field manager `ambit-toolgrant`. */
@@ -36,6 +36,8 @@ export const draftReconciler = (deps: DraftDeps): Reconciler => {
   /** UIDs of drafts that others wrote to: they stay theirs. */
   const touched = new LRUCache<string, true>({ max: touchedKept });
   return async (key, signal) => {
+    // A namespace that ends takes nothing new, and takes everything with it.
+    if (deps.stores.namespaces.get(key.namespace ?? "")?.metadata.deletionTimestamp !== undefined) return done;
     const { workload, components, passing } = await gather(deps, key, signal);
     const plan = decideDrafts({
       namespace: key.namespace ?? "",
