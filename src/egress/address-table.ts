@@ -16,6 +16,8 @@ export interface EntryPlan {
   readonly entry: string;
   readonly routes: readonly Route[];
   readonly closed: Closed | null;
+  /** Of an entry that is open: what of it is not as it should be. */
+  readonly caveat: Closed | null;
   readonly pending: boolean;
 }
 
@@ -47,8 +49,8 @@ export const planEgress = (intents: readonly EntryIntent[], known: Known, now: n
 
 const entryPlan = (intent: EntryIntent, known: Known, now: number): EntryPlan => {
   const { entry } = intent;
-  const open = (routes: readonly Route[]): EntryPlan => ({ entry, routes, closed: null, pending: false });
-  const closed = (why: Closed): EntryPlan => ({ entry, routes: [], closed: why, pending: false });
+  const open = (routes: readonly Route[]): EntryPlan => ({ entry, routes, closed: null, caveat: null, pending: false });
+  const closed = (why: Closed): EntryPlan => ({ entry, routes: [], closed: why, caveat: null, pending: false });
   switch (intent.kind) {
     case "closed":
       return closed(intent.closed);
@@ -75,17 +77,25 @@ const entryPlan = (intent: EntryIntent, known: Known, now: number): EntryPlan =>
       }
       const addresses = dialledAddresses(name, now);
       if (addresses.length === 0) return closed(whyNoAddress(intent.name, name));
-      return open(
-        intent.ports.flatMap((port) =>
-          addresses.map((address) => ({
-            key: hostPort(intent.name, port),
-            address,
-            peer: { kind: "range", cidr: cidrOf(address), port } as const,
-          })),
-        ),
+      const routes = intent.ports.flatMap((port) =>
+        addresses.map((address) => ({
+          key: hostPort(intent.name, port),
+          address,
+          peer: { kind: "range", cidr: cidrOf(address), port } as const,
+        })),
       );
+      return { ...open(routes), caveat: caveatOf(intent.name, name) };
     }
   }
+};
+
+const caveatOf = (name: string, { refused, leftOut, failure }: NameAddresses): Closed | null => {
+  const [first] = refused;
+  if (failure !== null)
+    return { reason: "NotResolved", message: `${name} could not be looked up lately, and keeps its addresses for now: ${failure.message}` };
+  if (leftOut > 0)
+    return { reason: "AddressLimit", message: `${name} has ${leftOut} addresses more than one name may have; they are left out` };
+  return first ? { reason: "AddressRefused", message: `${first.address} is left out: it is ${first.reason}` } : null;
 };
 
 const whyNoAddress = (name: string, { refused, failure }: NameAddresses): Closed => {

@@ -11,7 +11,7 @@ export interface EgressHostStatus {
   readonly addressCount?: number;
   /** What lets these packets out and no others; absent while it is closed. */
   readonly enforcedBy?: string;
-  /** Why it is closed; absent while it is open. */
+  /** Why it is closed; of an open entry, what part of it is. */
   readonly notEnforcedBecause?: { readonly reason: string; readonly message: string };
   /** Since when it is open, or closed for this reason. ISO 8601. */
   readonly since: string;
@@ -30,7 +30,7 @@ export const egressStatus = (
   before: readonly EgressHostStatus[],
   now: string,
 ): EgressHostStatus[] =>
-  plan.entries.map(({ entry, routes, closed, pending }): EgressHostStatus => {
+  plan.entries.map(({ entry, routes, closed, caveat, pending }): EgressHostStatus => {
     const wanted = new Set(routes.map(({ peer }) => peerKey(peer)));
     const open = (published ?? []).filter(({ peer }) => wanted.has(peerKey(peer)) && programmed.has(peerKey(peer)));
     const addresses = [...new Set(open.map(({ address }) => address))];
@@ -41,7 +41,7 @@ export const egressStatus = (
         message: "its addresses were just let through, and are dialled as soon as that is in force",
       };
       const why = { reason: pending ? "Pending" : because.reason, message: because.message.slice(0, longestMessage) };
-      const isSame = known?.notEnforcedBecause?.reason === why.reason;
+      const isSame = known?.enforcedBy === undefined && known?.notEnforcedBecause?.reason === why.reason;
       return { host: entry, notEnforcedBecause: why, since: isSame ? known.since : now };
     }
     return {
@@ -49,6 +49,7 @@ export const egressStatus = (
       addresses: addresses.slice(0, addressesShown),
       addressCount: addresses.length,
       enforcedBy: backend,
+      ...(caveat === null ? {} : { notEnforcedBecause: { reason: caveat.reason, message: caveat.message.slice(0, longestMessage) } }),
       since: known?.enforcedBy === backend ? known.since : now,
     };
   });

@@ -107,6 +107,8 @@ class EgressController implements Egress {
   readonly #held = new Map<string, Map<string, Held>>();
   /** By Workload and component, what listeners know. */
   readonly #told = new Map<string, ReadonlyMap<string, string>>();
+  /** By Workload, the Services that it names; few do. */
+  readonly #servicesOf = new Map<string, ReadonlySet<string>>();
   readonly #listeners = new Set<(of: EgressOf) => void>();
 
   constructor(context: OperatorContext, { settings = defaultEgressSettings, ask, services, canary = noCanary }: EgressOptions) {
@@ -208,15 +210,9 @@ class EgressController implements Egress {
     for (const listener of this.#listeners) listener(of);
   }
 
-  /** The Workloads with an entry that names a Service. */
+  /** The Workloads that were looked at and have an entry that names a Service. */
   #usersOf(service: string): string[] {
-    const { rules } = this.#settings;
-    return this.#context.stores.workloads
-      .list()
-      .filter((workload) =>
-        intentsOf(workload, rules).some((intent) => intent.kind === "service" && `${intent.namespace}/${intent.service}` === service),
-      )
-      .map(keyOf);
+    return [...this.#servicesOf].flatMap(([workload, services]) => (services.has(service) ? [workload] : []));
   }
 
   async #reconcile(key: ObjectKey, signal: AbortSignal): Promise<Outcome> {
@@ -227,12 +223,18 @@ class EgressController implements Egress {
         this.#canary.forget({ namespace: key.namespace ?? "", workload: key.name, component });
       this.#held.delete(name);
       this.#told.delete(name);
+      this.#servicesOf.delete(name);
       this.#names.use(name, []);
       return done;
     }
     // Its hosts keep the tables they have, and nothing is made in a namespace that ends.
     if (workload.metadata.deletionTimestamp !== undefined) return done;
     const intents = intentsOf(workload, this.#settings.rules);
+    const named = intents.flatMap((intent) =>
+      intent.kind === "service" ? [keyText({ namespace: intent.namespace, name: intent.service })] : [],
+    );
+    if (named.length > 0) this.#servicesOf.set(name, new Set(named));
+    else this.#servicesOf.delete(name);
     this.#names.use(
       name,
       intents.flatMap((intent) => (intent.kind === "name" ? [intent.name] : [])),
@@ -356,7 +358,7 @@ const seenOf = (held: ReadonlyMap<string, Held>): ReadonlyMap<string, string> =>
       component,
       JSON.stringify([
         progress.published === null ? null : progress.version,
-        plan.entries.map(({ entry, closed, pending, routes }) => [entry, closed, pending, routes.length > 0]),
+        plan.entries.map(({ entry, closed, caveat, pending, routes }) => [entry, closed, caveat, pending, routes.length > 0]),
         fault?.message ?? null,
       ]),
     ]),

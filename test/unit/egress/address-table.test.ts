@@ -84,6 +84,36 @@ describe("what entries come to", () => {
     });
   }
 
+  const caveats: Record<string, { name: NameAddresses; reason: string; message: RegExp }> = {
+    "an address that is refused is left out, and said": {
+      name: resolved("127.0.0.1", "8.8.8.8"),
+      reason: "AddressRefused",
+      message: /127\.0\.0\.1/,
+    },
+    "what is beyond the limit of a name is left out, and said": {
+      name: { ...resolved("8.8.8.8"), leftOut: 7 },
+      reason: "AddressLimit",
+      message: /7 addresses more/,
+    },
+    "a name service that is away is said": {
+      name: afterFailure(resolved("8.8.8.8"), "SERVFAIL", 1, defaultNameTiming),
+      reason: "NotResolved",
+      message: /SERVFAIL/,
+    },
+  };
+  for (const [what, { name, reason, message }] of Object.entries(caveats)) {
+    it(what, () => {
+      const [entry] = planOf(["a.test:443"], { "a.test": name }).entries;
+      assert.deepEqual(
+        entry?.routes.map(({ address }) => address),
+        ["8.8.8.8"],
+      );
+      assert.equal(entry?.closed, null);
+      assert.equal(entry?.caveat?.reason, reason);
+      assert.match(entry?.caveat?.message ?? "", message);
+    });
+  }
+
   it("an entry that would exceed the limit is closed, and the others stay open", () => {
     const names = { "many.test": resolved("8.8.8.1", "8.8.8.2", "8.8.8.3"), "one.test": resolved("8.8.4.4") };
     const plan = planOf(["many.test:443", "one.test:443"], names, 0, 2);

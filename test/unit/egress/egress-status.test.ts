@@ -10,7 +10,7 @@ const routes = (...addresses: string[]): Route[] =>
   addresses.map((address) => ({ key: "a.test:443", address, peer: { kind: "range", cidr: cidrOf(address), port: 443 } }));
 
 const plan = (...entries: Partial<EgressPlan["entries"][number]>[]): EgressPlan => ({
-  entries: entries.map((entry) => ({ entry: "a.test", routes: [], closed: null, pending: false, ...entry })),
+  entries: entries.map((entry) => ({ entry: "a.test", routes: [], closed: null, caveat: null, pending: false, ...entry })),
   changesAt: Number.POSITIVE_INFINITY,
 });
 
@@ -29,6 +29,12 @@ describe("the status of an allowed host", () => {
     assert.deepEqual(statusAfter(1_000, plan({ routes: routes("8.8.8.8", "8.8.4.4") })), [
       { host: "a.test", addresses: ["8.8.8.8", "8.8.4.4"], addressCount: 2, enforcedBy: "networkpolicy", since: now },
     ]);
+  });
+
+  it("tells what of an open entry is left out", () => {
+    const caveat = { reason: "AddressRefused", message: "127.0.0.1 is left out" } as const;
+    const [entry] = statusAfter(1_000, plan({ routes: routes("8.8.8.8"), caveat }));
+    assert.deepEqual([entry?.addresses, entry?.notEnforcedBecause], [["8.8.8.8"], caveat]);
   });
 
   it("is not open before its policy has settled", () => {
@@ -60,6 +66,7 @@ describe("the status of an allowed host", () => {
     assert.equal(since(isOpen, closed), now);
     assert.equal(since(isClosed, closed), earlier);
     assert.equal(since(isClosed, open), now);
+    assert.equal(since(isClosed, { ...open, notEnforcedBecause: { reason: "NotResolved", message: "a part" } }), now);
     assert.equal(since(plan({ closed: { reason: "AddressRefused", message: "" } }), closed), now);
     assert.equal(since(isOpen, { ...open, host: "b.test" }), now);
   });
