@@ -403,7 +403,7 @@ export interface AllowedHostStatus {
   readonly since: string;
 }
 /**
- * Why it is closed.
+ * Why it is closed; of an open entry, what part of it is.
  */
 export interface ClosedHostReason {
   /**
