@@ -5,8 +5,8 @@ import type { HostConfig } from "../api/host.ts";
 import { hostServer } from "./server.ts";
 import { ToolHost } from "./tool-host.ts";
 
-/** How long running calls may go on after a host was asked to end. */
-const shutdownGraceMs = 10_000;
+/** How long running calls may go on after a host was asked to end: in a pod, whose grace period has room for it, as long as any call may. */
+const shutdownGraceMs = ({ transport, limits }: HostConfig): number => (transport === "tls" ? limits.timeoutMs : 10_000);
 
 /** The first line that a host prints. */
 export interface Listening {
@@ -39,7 +39,7 @@ export const runHost = async (config: HostConfig, signal: AbortSignal): Promise<
   print(line);
   host.resume().catch((error: unknown) => print({ error: "the cached component was not loaded", reason: messageOf(error) }));
   await aborted(signal);
-  await host.close(shutdownGraceMs);
+  await host.close(shutdownGraceMs(config));
   await new Promise<void>((closed) => {
     server.close(() => closed());
     server.closeAllConnections();

@@ -41,7 +41,10 @@ export const workloadController = (
     workers,
     clock,
     random,
-    onEvent: (event) => log({ message: event.type, controller: "workload", ...event }),
+    onEvent: (event) => {
+      if (event.type === "reconciled" && event.outcome.kind === "done") return;
+      log({ message: event.type, controller: "workload", ...event });
+    },
   });
   controller.owns(stores.workloads);
   for (const store of [stores.deployments, stores.services, stores.configMaps, stores.disruptionBudgets, stores.pods]) {

@@ -18,8 +18,8 @@ const hostUser = 65532;
 
 /** The catalogue hears within this time that a pod is on its way out, and sends it no more calls. */
 const farewellSeconds = 5;
-/** A host lets running calls finish for ten seconds after that. */
-const shutdownSeconds = 15;
+/** What a host takes to end besides the calls that it lets finish. */
+const shutdownSeconds = 5;
 
 /** What a host takes besides its instances: Node, what was compiled, results on their way. */
 const hostMemory = 256;
@@ -56,7 +56,7 @@ export const podTemplate = (
       // A host resolves nothing, and this way it could not.
       dnsPolicy: "None",
       dnsConfig: { nameservers: ["127.0.0.1"] },
-      terminationGracePeriodSeconds: farewellSeconds + shutdownSeconds,
+      terminationGracePeriodSeconds: farewellSeconds + Math.ceil(hostLimits(component.limits).timeoutMs / 1000) + shutdownSeconds,
       securityContext: {
         runAsNonRoot: true,
         runAsUser: hostUser,

@@ -126,10 +126,10 @@ const readyCondition = (isSuspended: boolean, { waiting }: Plan, healths: readon
     ...healths.filter(({ health }) => health.kind === "stalled"),
     ...healths.filter(({ health }) => health.kind === "progressing"),
   ];
+  if (waiting) return { type: "Ready", status: "False", reason: waiting.reason, message: waiting.message };
   if (isSuspended && bad.length === 0) {
     return { type: "Ready", status: "False", reason: "Suspended", message: "spec.suspend stops its sandboxes; set it to false to go on" };
   }
-  if (waiting) return { type: "Ready", status: "False", reason: waiting.reason, message: waiting.message };
   if (bad.length > 0) return { type: "Ready", status: "False", reason: reasonOf(bad), message: told(bad) };
   if (healths.every(({ health }) => health.kind !== "serving")) {
     return { type: "Ready", status: "False", reason: "NothingServes", message: told(healths) };

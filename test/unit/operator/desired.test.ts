@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { describe, test } from "node:test";
+import { parse } from "yaml";
+import type { Workload, WorkloadComponent } from "../../../src/api/generated/workload.ts";
+import { componentObjects, sandboxPolicy } from "../../../src/operator/workload/desired.ts";
+import { component, digest, settings, workload } from "./workload-world.ts";
+
+const golden = (name: string): unknown => parse(readFileSync(new URL(`../../golden/operator/${name}.yaml`, import.meta.url), "utf8"));
+
+const first = (of: Workload): WorkloadComponent => of.spec.components[0] ?? component();
+
+/** As they are sent: what is not written is not there. */
+const sent = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
+
+describe("the objects of a component", () => {
+  test("of a Workload that says no more than it must", () => {
+    const of = workload();
+    assert.deepEqual(sent(componentObjects(of, first(of), digest, 1, settings)), golden("plain"));
+  });
+
+  test("of a Workload that says all it can", () => {
+    const of = workload({
+      replicas: 3,
+      components: [
+        component({
+          localResources: {
+            allowedHosts: ["api.github.com"],
+            environment: { config: { B: "2", A: "1" } },
+            volumeMounts: [
+              { name: "docs", mountPath: "/docs", readOnly: true },
+              { name: "scratch", mountPath: "/scratch", readOnly: false },
+              { name: "scratch", mountPath: "/again", readOnly: true },
+            ],
+          },
+          limits: { timeout: "2m", memory: "1Gi", resultBytes: "64Ki", concurrency: 8 },
+          reuse: { calls: 100 },
+          resources: { requests: { cpu: "1" }, limits: { memory: "4Gi", "ephemeral-storage": "2Gi" } },
+        }),
+      ],
+      volumes: [
+        { name: "docs", persistentVolumeClaim: { claimName: "handbook" } },
+        { name: "scratch", ephemeral: {} },
+        { name: "unused", ephemeral: {} },
+      ],
+      pod: {
+        labels: { team: "agents", "ambit.dev/workload": "another" },
+        annotations: { note: "hello" },
+        nodeSelector: { disk: "fast" },
+        tolerations: [{ key: "tools", operator: "Exists" }],
+        topologySpreadConstraints: [{ maxSkew: 1, topologyKey: "zone", whenUnsatisfiable: "ScheduleAnyway" }],
+        runtimeClassName: "gvisor",
+        priorityClassName: "low",
+      },
+    });
+    const image = { ...settings, pullPolicy: "Always", pullSecrets: ["registry"] } as const;
+    assert.deepEqual(sent(componentObjects(of, first(of), digest, 3, image)), golden("full"));
+  });
+
+  test("the policy before all sandboxes of a namespace lets nothing out", () => {
+    assert.deepEqual(sent(sandboxPolicy("agents")), golden("sandbox-policy"));
+  });
+
+  test("another configuration is another ConfigMap, and where nothing in it changes, the pods stay", () => {
+    const template = (of: Workload) => {
+      const { configMap, deployment } = componentObjects(of, first(of), digest, 1, settings);
+      return { name: configMap.metadata.name, deployment: JSON.stringify(deployment) };
+    };
+    const before = template(workload());
+    const same = workload({ draftGrants: false, components: [component({ tools: { exclude: ["x"] } })] });
+    assert.deepEqual(template(same), before);
+    const other = template(workload({ components: [component({ localResources: { allowedHosts: ["example.com"] } })] }));
+    assert.notEqual(other.name, before.name);
+    assert.notEqual(other.deployment, before.deployment);
+  });
+});
