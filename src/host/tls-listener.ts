@@ -5,6 +5,9 @@ import { newCertificateKey } from "../identity/certificate.ts";
 import { provisionalCertificate, readCertificate } from "../identity/host-identity.ts";
 import type { ServeHttp } from "./server.ts";
 
+/** Each takes some 50 KB, whoever opened it. A replica of the catalogue keeps at most 64. */
+const maxConnections = 1024;
+
 /**
  * TLS under a key of this start of the host, which never leaves its memory. Until a certificate was delivered it shows one made by itself: that proves the
  * key to the operator, lets the kubelet ask for readiness, and nobody else believes it.
@@ -16,6 +19,7 @@ export class TlsListener {
   readonly serve: ServeHttp = (options, listener): HttpServer => {
     const certificate = provisionalCertificate(this.#key, Date.now());
     this.#server = createServer({ ...options, ...this.#context(certificate), handshakeTimeout: 10_000 }, listener);
+    this.#server.maxConnections = maxConnections;
     return this.#server;
   };
 

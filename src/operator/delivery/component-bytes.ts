@@ -1,5 +1,5 @@
 import type { Sha256Digest } from "../../api/digest.ts";
-import { Waiting } from "../../api/errors.ts";
+import { AmbitError, Transient, Waiting } from "../../api/errors.ts";
 import { keyText } from "../../kube/object.ts";
 import type { OperatorContext } from "../context.ts";
 import type { HostPod } from "./host-pod.ts";
@@ -10,10 +10,13 @@ export type CachedBytes = (digest: Sha256Digest) => Promise<Uint8Array | null>;
 /** When a pod whose code nobody names any more is looked at again; a rollout has ended it by then. */
 const replacedMs = 30_000;
 
+/** When an image that can't be pulled is tried again for a pod: the Workload's own reconciler says what is wrong with it. */
+const unavailableMs = 60_000;
+
 /**
  * The bytes of the component that a pod was made for: those that its Workload names, or during a rollout what was pulled before. A host takes no others, whatever this gives.
  *
- * Throws `Waiting` (`ComponentReplaced`) and what pulling throws.
+ * Throws `Waiting` (`ComponentReplaced`, and the code of a pull that a person must mend) and `Transient`.
  */
 export const componentBytes =
   ({ stores, components }: Pick<OperatorContext, "stores" | "components">, cached: CachedBytes = async () => null) =>
@@ -22,11 +25,17 @@ export const componentBytes =
     if (kept !== null) return kept;
     const workload = stores.workloads.get(keyText({ namespace: of.namespace, name: of.workload }));
     const component = workload?.spec.components.find(({ name }) => name === of.component);
-    const stored = workload && component && (await components.fetch(workload, component, signal));
-    if (stored?.digest === digest) return stored.bytes();
+    const stored = workload && component && (await components.fetch(workload, component, signal).catch(notTheHosts));
+    if (stored?.digest === digest) return stored.bytes().catch(notTheHosts);
     throw new Waiting(
       "ComponentReplaced",
       "the Workload names other code than the pod was made for, and that is not kept any more",
       replacedMs,
     );
   };
+
+/** What is wrong with an image is no refusal of the host's, and may be mended without any change of the pod. */
+const notTheHosts = (thrown: unknown): never => {
+  if (!(thrown instanceof AmbitError) || thrown instanceof Transient || thrown instanceof Waiting) throw thrown;
+  throw new Waiting(thrown.code, thrown.message, unavailableMs, { cause: thrown });
+};

@@ -15,8 +15,12 @@ import { type HostPod, hostPodOf, noteAnnotations, refusedAnnotation } from "./h
 import type { HostPlace, HostSession } from "./host-session.ts";
 import type { Keyring } from "./own-keys.ts";
 
-/** A host is looked at this often although nothing changed: its clock is set anew, and a certificate renewed in time. */
+/** A host is looked at this often although nothing changed: its certificate is renewed in time. */
 const lookAgainMs = 6 * 60 * 60 * 1000;
+
+/** Refusals of a host that was busy or short of memory, rather than of what it was sent. */
+const maybePassing: ReadonlySet<string> = new Set(["ComponentUnstartable", "TranspileTimedOut", "Internal"]);
+const anotherTryMs = 2 * 60 * 1000;
 
 export interface DeliveryOptions {
   readonly keyring: Keyring;
@@ -70,6 +74,7 @@ export const createDelivery = (context: OperatorContext, options: DeliveryOption
       context.events.record(pod, { type: "Warning", reason: code, action: "Deliver", note: message });
       if (thrown instanceof Refused) throw thrown;
       await annotate(pod, refusedAnnotation(code, message), signal);
+      if (maybePassing.has(code)) return { kind: "waiting", retryAfterMs: anotherTryMs, on: message };
       return { kind: "stalled", reason: code, message };
     }
   };
