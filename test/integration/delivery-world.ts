@@ -92,8 +92,8 @@ export class DeliveryWorld {
   /** What the API server says of pods where that is not what the store says. */
   readonly truth = new Map<string, Pod | undefined>();
   readonly component: Uint8Array;
-  readonly #stop = new AbortController();
-  readonly #work: Promise<void>;
+  #stop = new AbortController();
+  #work: Promise<void>;
   readonly #keyListeners = new Set<() => void>();
   readonly #tableListeners = new Set<(of: { namespace: string; workload: string; component: string }) => void>();
   readonly #workload: ClusterObject = { metadata: named("github") };
@@ -107,6 +107,10 @@ export class DeliveryWorld {
 
   constructor(component: Uint8Array) {
     this.component = component;
+    this.#work = this.#run();
+  }
+
+  #run(): Promise<void> {
     const delivery = createDelivery(this.#context(), {
       keyring: this.#keyring(),
       egress: {
@@ -118,7 +122,15 @@ export class DeliveryWorld {
       },
       placeOf: ({ key }) => ({ address: "127.0.0.1", port: this.ports.get(key.name) ?? 1 }),
     });
-    this.#work = delivery.run(this.#stop.signal);
+    return delivery.run(this.#stop.signal);
+  }
+
+  /** Another operator takes over, which knows what the cluster says and nothing else. */
+  async operatorRestarts(): Promise<void> {
+    this.#stop.abort();
+    await this.#work;
+    this.#stop = new AbortController();
+    this.#work = this.#run();
   }
 
   get digest(): Sha256Digest {
@@ -163,6 +175,12 @@ export class DeliveryWorld {
 
   annotations(name: string): Readonly<Record<string, string>> {
     return this.pods.get(`agents/${name}`)?.metadata.annotations ?? {};
+  }
+
+  annotate(name: string, annotations: Readonly<Record<string, string>>): void {
+    const pod = this.pods.get(`agents/${name}`);
+    if (pod === undefined) throw new Error(`there is no pod ${name}`);
+    this.#put({ ...pod, metadata: { ...pod.metadata, annotations } });
   }
 
   /** Resolves once a delivery to the pod has succeeded that was not the one of `before`. */

@@ -125,6 +125,36 @@ describe("delivery to a pod", () => {
     world.ticketKeys = [third];
   });
 
+  it("after a restart of the operator finds its host by the notes, without another meeting", async () => {
+    const { signed, fetched } = world;
+    const before = world.annotations(pod.name);
+    // Whoever meets a host asks the API server, which knows no such pod here.
+    world.truth.set(`agents/${pod.name}`, undefined);
+    await world.operatorRestarts();
+    await world.until(() => world.signed === signed + 2);
+    world.changeTable({ "api.example.com:443": ["192.0.2.10"] });
+    await world.until(() => world.signed === signed + 3);
+    world.truth.delete(`agents/${pod.name}`);
+    assert.deepEqual(world.annotations(pod.name), before);
+    assert.equal(world.fetched, fetched);
+  });
+
+  it("does not believe notes that somebody else wrote", async () => {
+    const before = world.annotations(pod.name);
+    const certificate = certifyHost(
+      newRootKeys(Date.now()).hosts,
+      { podUid: pod.uid, boot },
+      createPublicKey(newCertificateKey()),
+      Date.now(),
+    );
+    world.annotate(pod.name, { ...before, [podAnnotations.hostCertificate]: certificate });
+    await world.operatorRestarts();
+    await world.until(() => world.annotations(pod.name)[podAnnotations.hostCertificate] !== certificate);
+    const pem = world.annotations(pod.name)[podAnnotations.hostCertificate] ?? "";
+    verifyHostCertificate(pem, world.root.hosts.certificate, { podUid: pod.uid, boot }, Date.now());
+    assert.equal((await world.call(host.port, pod.uid, boot, args)).kind, "replied");
+  });
+
   it("delivers anew after a restart of the container, without the component, and nothing from before is good", async () => {
     const fetched = world.fetched;
     const ticket = world.ticket(pod.uid, boot, args);
