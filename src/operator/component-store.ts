@@ -10,6 +10,7 @@ import { formatReference, parseImageReference, type RegistryReference } from "..
 import type { RegistryTransport } from "../oci/transport.ts";
 import { KnownInterfaces } from "../wit/known-interfaces.ts";
 import { withDocs } from "../wit/with-docs.ts";
+import { unlessAborted } from "./unless-aborted.ts";
 
 /** A component of a Workload as its image is now. */
 export interface StoredComponent {
@@ -35,7 +36,7 @@ export interface ComponentStoreOptions {
   /** Whether a registry is spoken to without TLS. */
   readonly isPlainHttp: (registry: string) => boolean;
   /** What the registry wants to know, from the component's pull secret. By default nothing. */
-  readonly credentials?: (workload: Workload, component: WorkloadComponent, signal?: AbortSignal) => Promise<RegistryCredentials>;
+  readonly credentials?: (workload: Workload, component: WorkloadComponent) => Promise<RegistryCredentials>;
 }
 
 interface Known {
@@ -62,14 +63,15 @@ export const openComponentStore = ({
     // Who may pull differs by pull secret, so only those with the same one share an answer.
     const shared = `${name} ${asked.workload.metadata.namespace} ${asked.component.imagePullSecret?.name ?? ""}`;
     const underWay = pulling.get(shared);
-    if (underWay) return underWay;
-    const pulled = credentials(asked.workload, asked.component, asked.signal)
+    if (underWay) return unlessAborted(underWay, asked.signal);
+    // Not ended by who asked first: others may wait for it by then. It has a deadline of its own.
+    const pulled = credentials(asked.workload, asked.component)
       .then((found) =>
         pullComponent(reference, { cache, transport, isPlainHttp, credentials: found, allowTags: reference.digest === null }),
       )
       .finally(() => pulling.delete(shared));
     pulling.set(shared, pulled);
-    return pulled;
+    return unlessAborted(pulled, asked.signal);
   };
 
   const look = async (reference: RegistryReference, asked: Asked): Promise<Known & { readonly bare: ComponentInterface }> => {

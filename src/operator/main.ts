@@ -19,6 +19,7 @@ import { operatorInformers } from "./informers.ts";
 import { ownObjects } from "./names.ts";
 import { pullCredentials } from "./pull-credentials.ts";
 import { toolGrantControllers } from "./toolgrant/controllers.ts";
+import { unlessAborted } from "./unless-aborted.ts";
 import { workloadController } from "./workload/controller.ts";
 import type { HostImage } from "./workload/pod-template.ts";
 
@@ -64,7 +65,7 @@ export const runOperator = async (settings: OperatorSettings, surroundings: Oper
   // Told by who leads, or at the end.
   watching.catch(() => {});
   const lead = async (leadership: Leadership): Promise<void> => {
-    await settled(informers.synced, leadership.signal);
+    await unlessAborted(informers.synced, leadership.signal);
     log({ message: "every store is synced" });
     const guarded = client.guardedBy(leadership.assertHeld);
     const events = new EventRecorder({
@@ -75,7 +76,7 @@ export const runOperator = async (settings: OperatorSettings, surroundings: Oper
       uniqueName: randomUUID,
     });
     const parts = await operatorParts(settings, { ...surroundings, client: guarded, events, stores: informers.stores }, leadership.signal);
-    await together([events, ...parts, { run: (until) => settled(watching, until) }], leadership.signal);
+    await together([events, ...parts, { run: (until) => unlessAborted(watching, until) }], leadership.signal);
   };
   try {
     while (!signal.aborted) {
@@ -151,19 +152,4 @@ const together = async (parts: readonly Runs[], signal: AbortSignal): Promise<vo
   );
   const outcomes = await Promise.allSettled(running);
   for (const outcome of outcomes) if (outcome.status === "rejected") throw failing.signal.aborted ? failing.signal.reason : outcome.reason;
-};
-
-/** What `work` gives, or the signal's reason if that aborts before. */
-const settled = async (work: Promise<unknown>, signal: AbortSignal): Promise<void> => {
-  let abort = (): void => {};
-  const aborted = new Promise<never>((_, reject) => {
-    abort = () => reject(signal.reason);
-    signal.addEventListener("abort", abort, { once: true });
-    if (signal.aborted) abort();
-  });
-  try {
-    await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener("abort", abort);
-  }
 };

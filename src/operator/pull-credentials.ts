@@ -21,11 +21,11 @@ const entry = ".dockerconfigjson";
  */
 export const pullCredentials =
   (client: Pick<ClusterClient, "get">) =>
-  async (workload: Workload, component: WorkloadComponent, signal?: AbortSignal): Promise<RegistryCredentials> => {
+  async (workload: Workload, component: WorkloadComponent): Promise<RegistryCredentials> => {
     const name = component.imagePullSecret?.name;
     if (name === undefined) return anonymous;
     const namespace = workload.metadata.namespace ?? "default";
-    const secret = await client.get<PullSecret>(secrets, { namespace, name }, signal).catch((thrown: unknown) => {
+    const secret = await client.get<PullSecret>(secrets, { namespace, name }).catch((thrown: unknown) => {
       throw missing(thrown, `${namespace}/${name}`);
     });
     const text = secret.data?.[entry];
