@@ -92,7 +92,8 @@ const tell = ({ events }: ToolGrantDeps, grant: ClusterToolGrant, { phase, reaso
   const message = reasons.map((reason) => reason.message).join("; ");
   const before = grant.status?.conditions?.find(({ type }) => type === "Ready")?.message;
   const isNews = grant.status?.phase !== phase || (phase !== "Active" && before !== message);
-  if (!isNews) return;
+  // New drafts are told of once, on their Workload.
+  if (!isNews || (grant.status?.phase === undefined && phase === "Draft")) return;
   const changed = (status.changes ?? []).slice(0, 5).map(({ path }) => path);
   const note = [message || "as reviewed: offered to its subjects", ...(changed.length > 0 ? [`changed: ${changed.join(", ")}`] : [])].join(
     "; ",
