@@ -1,5 +1,6 @@
-import { generateKeyPairSync, type KeyObject, randomUUID, sign } from "node:crypto";
-import type { AddressTableDocument, KeySet, SignedDocument } from "../api/host.ts";
+import { generateKeyPairSync, type KeyObject, randomUUID } from "node:crypto";
+import type { SignedDocument } from "../api/host.ts";
+import { publicKeyText, signDocument } from "../identity/signed-document.ts";
 
 /** A ticket key signs for this long; the next is made at half of it, so that two overlap and a host that was busy misses none. */
 const keyLifetimeMs = 24 * 60 * 60 * 1000;
@@ -28,7 +29,7 @@ export class OperatorKeys {
 
   /** SPKI DER in base64, as `HostConfig.rootKey` wants it. */
   get rootPublicKey(): string {
-    return spki(this.#root.publicKey);
+    return publicKeyText(this.#root.publicKey);
   }
 
   /** The key that signs tickets now: the newest that every host was given. */
@@ -55,18 +56,11 @@ export class OperatorKeys {
     // Each set is newer than the one before, even within a millisecond: a host refuses an old one.
     this.#lastTime = Math.max(this.#now(), this.#lastTime + 1);
     const keys = this.#keys.map(({ kid, publicKey, notAfter }) => ({ kid, publicKey, notAfter }));
-    return this.#signed({ kind: "keys", boot, time: this.#lastTime, keys });
-  }
-
-  #signed(document: KeySet | AddressTableDocument): SignedDocument {
-    const payload = JSON.stringify(document);
-    return { payload, signature: sign(null, Buffer.from(payload, "utf8"), this.#root.privateKey).toString("base64") };
+    return signDocument(this.#root.privateKey, { kind: "keys", boot, time: this.#lastTime, keys });
   }
 }
 
 const newKey = (now: number): SigningKey => {
   const { privateKey, publicKey } = generateKeyPairSync("ed25519");
-  return { kid: randomUUID(), key: privateKey, publicKey: spki(publicKey), notAfter: now + keyLifetimeMs };
+  return { kid: randomUUID(), key: privateKey, publicKey: publicKeyText(publicKey), notAfter: now + keyLifetimeMs };
 };
-
-const spki = (key: KeyObject): string => key.export({ format: "der", type: "spki" }).toString("base64");

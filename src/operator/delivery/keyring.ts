@@ -1,14 +1,8 @@
-import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign, X509Certificate } from "node:crypto";
+import { createPrivateKey, generateKeyPairSync, type KeyObject, X509Certificate } from "node:crypto";
 import { messageOf, Stalled } from "../../api/errors.ts";
-import type {
-  AddressTableDocument,
-  AnnouncementDocument,
-  CanaryDocument,
-  CertificateDocument,
-  KeySet,
-  SignedDocument,
-} from "../../api/host.ts";
+import type { SignedDocument } from "../../api/host.ts";
 import { type Authority, newAuthority } from "../../identity/host-identity.ts";
+import { publicKeyText, type RootDocument, signDocument } from "../../identity/signed-document.ts";
 
 /** What everything else hangs on: the key that signs deliveries, and the authorities for hosts and for the catalogue. Made once and kept. */
 export interface RootKeys {
@@ -24,18 +18,11 @@ export const newRootKeys = (now: number): RootKeys => ({
   catalogue: newAuthority("Ambit catalogue", now),
 });
 
-/** SPKI DER in base64, as `HostConfig.rootKey` wants it. */
-export const rootPublicKey = ({ root }: RootKeys): string =>
-  createPublicKey(root).export({ type: "spki", format: "der" }).toString("base64");
+/** As `HostConfig.rootKey` wants it. */
+export const rootPublicKey = ({ root }: RootKeys): string => publicKeyText(root);
 
 /** A document under the root key's signature. */
-export const signedByRoot = (
-  { root }: RootKeys,
-  document: KeySet | AddressTableDocument | AnnouncementDocument | CertificateDocument | CanaryDocument,
-): SignedDocument => {
-  const payload = JSON.stringify(document);
-  return { payload, signature: sign(null, Buffer.from(payload, "utf8"), root).toString("base64") };
-};
+export const signedByRoot = ({ root }: RootKeys, document: RootDocument): SignedDocument => signDocument(root, document);
 
 /** Entries of the Secret that keeps the root keys: keys as PKCS8, all in PEM. */
 export type RootEntries = Readonly<Record<"root.key" | "hosts-ca.key" | "hosts-ca.crt" | "catalogue-ca.key" | "catalogue-ca.crt", string>>;
