@@ -9,6 +9,7 @@ import type { Workload } from "../../src/api/generated/workload.ts";
 import type { ClusterObject } from "../../src/kube/object.ts";
 import { becomes } from "../cluster/becomes.ts";
 import { type BuiltInNode, startNode, whyNoCluster } from "../cluster/start-node.ts";
+import { testImage } from "../cluster/test-image.ts";
 import { type Agent, startAgent } from "./agent.ts";
 import { apply, installAmbit, type Kubectl, kubectlOf, restrictedNamespace } from "./installed.ts";
 import { approveAsReviewer, draftOf, readAll, readOne } from "./reviewer.ts";
@@ -60,6 +61,33 @@ const webServer = `
     response.setHeader("content-type", "text/plain");
     response.end("served at " + request.socket.localAddress);
   }).listen(port, "0.0.0.0", () => console.log("listening"));`;
+
+/** A web server that a Service can lead to. */
+const webPod = (namespace: string): object => ({
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name: "web", namespace, labels: { app: "web" } },
+  spec: {
+    automountServiceAccountToken: false,
+    terminationGracePeriodSeconds: 1,
+    securityContext: { runAsNonRoot: true, runAsUser: 65532, seccompProfile: { type: "RuntimeDefault" } },
+    containers: [
+      {
+        name: "web",
+        image: testImage,
+        imagePullPolicy: "Never",
+        command: [
+          "node",
+          "-e",
+          `require("node:http").createServer((_, response) => response.setHeader("content-type", "text/plain").end("served by a pod")).listen(8080)`,
+        ],
+        ports: [{ name: "http", containerPort: 8080 }],
+        readinessProbe: { tcpSocket: { port: 8080 }, periodSeconds: 1 },
+        securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] } },
+      },
+    ],
+  },
+});
 
 describe("what a sandbox reaches", { skip: reason ?? false }, () => {
   const namespace = `egress-${randomBytes(4).toString("hex")}`;
@@ -232,6 +260,37 @@ describe("what a sandbox reaches", { skip: reason ?? false }, () => {
     assert.ok(good > 10, `${good} calls`);
     t.diagnostic(`${good} calls, none failed`);
     assert.deepEqual(await reachedFrom(pod, [`${first}:80`, `${second}:80`]), { [`${first}:80`]: false, [`${second}:80`]: true });
+  });
+
+  test("a Service is reached at its address, which leads to its pods alone", async () => {
+    await apply(kubectl, webPod(namespace));
+    await apply(kubectl, {
+      apiVersion: "v1",
+      kind: "Service",
+      metadata: { name: "web", namespace },
+      spec: { selector: { app: "web" }, ports: [{ port: 80, targetPort: "http" }] },
+    });
+    await kubectl(["--namespace", namespace, "wait", "pod/web", "--for=condition=Ready", "--timeout=60s"]);
+    const host = `web.${namespace}.svc`;
+    await applyWorkload("inner", [`http://${host}`]);
+    await becomesReady("inner");
+    const address = (await kubectl(["--namespace", namespace, "get", "service", "web", "-o", "jsonpath={.spec.clusterIP}"])).trim();
+    const [entry] = (await statusOf("inner"))?.components?.[0]?.egress ?? [];
+    assert.deepEqual(entry?.addresses, [address]);
+    const targets = await everything();
+    assert.deepEqual(await reachedFrom(await podOf("inner"), [...targets, `${address}:80`]), {
+      ...all(targets, false),
+      [`${address}:80`]: true,
+    });
+
+    const draft = await draftOf(kubectl, namespace, "inner");
+    assert.ok(draft);
+    // One caller can't have two tools of one name.
+    const renamed = { ...draft, spec: { ...draft.spec, declaration: { ...draft.spec.declaration, name: "fetch_inner" } } };
+    await approveAsReviewer(kubectl, renamed, [{ kind: "ServiceAccount", name: "triage", namespace }]);
+    const call = { name: "fetch_inner", arguments: { url: `http://${host}/` } };
+    const answer = () => agent.request("POST", "/v1/calls", call);
+    await eventually("the tool is answered by the Service", async () => JSON.stringify(await answer()).includes("served by a pod"), answer);
   });
 
   test("with a policy that lets everything out, a guest still reaches its host alone, and the status tells that nothing enforces", async () => {
