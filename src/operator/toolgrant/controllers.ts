@@ -35,7 +35,7 @@ const grantController = ({ client, clock, random, stores, components, events, lo
   // Under one name only who is offered it, and to whom, counts for the others.
   onNews(
     stores.toolGrants,
-    ({ metadata, spec, status }) => [metadata.generation, spec.declaration.name, status?.phase],
+    ({ metadata, spec, status }) => [metadata.generation, spec.declaration.name, status?.phase === "Active"],
     look,
     ({ spec }) => stores.toolGrants.find("declaredName", spec.declaration.name).map(keyOf),
   );
@@ -63,7 +63,7 @@ const draftController = ({ client, clock, random, stores, components, events, lo
   const controller = new Controller({
     name: "draft",
     reconcile: draftReconciler({ stores, components, client, applier, events }),
-    workers: 1,
+    workers,
     clock,
     random,
     onEvent: (event) => log({ message: event.type, controller: "draft", ...event }),
