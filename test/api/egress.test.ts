@@ -254,6 +254,26 @@ describe("egress of Workloads against a real API server", { skip: reason ?? fals
     assert.equal((await policy("tool-api"))?.metadata.resourceVersion, foreign.metadata.resourceVersion);
   });
 
+  test("a policy that the API server refuses is told as a fault, and other components have theirs", async () => {
+    await create("tool", { other: [] });
+    await eventually(
+      "there is a policy",
+      async () => (await policy("tool-other")) !== null,
+      () => null,
+    );
+    // Nobody ends it here, and nothing can be made in it any more.
+    await client.delete(namespaces, { name: namespace });
+    await change("tool", { api: [], other: [] });
+    const of = { namespace, workload: "tool", component: "api" };
+    await eventually(
+      "there is a fault",
+      () => running.egress.faultOf(of)?.reason === "PolicyRefused",
+      () => running.egress.faultOf(of),
+    );
+    assert.match(running.egress.faultOf(of)?.message ?? "", /terminat/);
+    assert.equal(running.egress.faultOf({ ...of, component: "other" }), undefined);
+  });
+
   test("a Service is let out to its pods and dialled at its address, and followed", async () => {
     const service = (app: string): WithSpec => ({
       metadata: { name: "tickets", namespace },

@@ -14,6 +14,7 @@ import { type EgressHostStatus, egressStatus } from "../../egress/egress-status.
 import { type EntryIntent, egressIntents } from "../../egress/intent.ts";
 import { componentPolicy, type NetworkPolicySpec, policyPeersOf } from "../../egress/network-policy.ts";
 import type { Peer } from "../../egress/route.ts";
+import { ApiError } from "../../kube/api-error.ts";
 import { Applier } from "../../kube/apply.ts";
 import { Controller } from "../../kube/controller.ts";
 import { type ClusterObject, isControlledBy, keyOf, keyText, type ObjectKey } from "../../kube/object.ts";
@@ -42,6 +43,9 @@ const noCanary: Pick<CanaryOptions, "place" | "requirement" | "sign"> = {
 
 /** In a status: what enforces. */
 const backend = "networkpolicy";
+
+/** What a person has to mend may be nothing that is watched, such as a quota. */
+const retryFaultMs = 60_000;
 
 /** Which component: as in `ComponentKey` of the catalogue. */
 export interface EgressOf {
@@ -171,7 +175,6 @@ class EgressController implements Egress {
 
   async run(signal: AbortSignal): Promise<void> {
     const { stores } = this.#context;
-    const running = this.#services.run(signal);
     const ends = [
       this.#controller.owns(stores.workloads),
       this.#controller.watches(stores.networkPolicies, byWorkloadLabel),
@@ -183,11 +186,10 @@ class EgressController implements Egress {
       for (const key of stores.workloads.keys()) this.#controller.enqueue(key);
     });
     try {
-      await this.#controller.run(signal);
+      await Promise.all([this.#controller.run(signal), this.#services.run(signal)]);
     } finally {
       for (const end of ends) end();
       this.#names.close();
-      await running;
     }
   }
 
@@ -286,9 +288,10 @@ class EgressController implements Egress {
       one.progress = publishTable(one.progress, plan, clock.elapsed(), clock.now(), converge);
     } catch (thrown) {
       // Others of the Workload go on; this one's pods stay behind the policy that denies all.
-      if (!(thrown instanceof Stalled)) throw thrown;
-      one.fault = thrown;
-      return Number.POSITIVE_INFINITY;
+      const fault = faultOf(thrown);
+      if (fault === undefined) throw thrown;
+      one.fault = fault;
+      return clock.elapsed() + retryFaultMs;
     }
     return nextStep(one.progress, plan, clock.elapsed(), converge);
   }
@@ -345,6 +348,15 @@ class EgressController implements Egress {
     }
   }
 }
+
+/** A foreign object, or a policy that the API server won't have; undefined for what passes by itself. */
+const faultOf = (thrown: unknown): Stalled | undefined => {
+  if (thrown instanceof Stalled) return thrown;
+  const isRefused = thrown instanceof ApiError && (thrown.code === "Forbidden" || thrown.code === "Invalid");
+  return isRefused
+    ? new Stalled("PolicyRefused", `the API server refuses the NetworkPolicy: ${thrown.message}`, { cause: thrown })
+    : undefined;
+};
 
 const intentsOf = ({ metadata, spec }: ClusterWorkload, rules: EgressSettings["rules"]): EntryIntent[] =>
   spec.components.flatMap(({ localResources }) =>
