@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { isSha256Digest } from "../../src/api/digest.ts";
+import { isSha256Digest, type Sha256Digest } from "../../src/api/digest.ts";
 import type { Subject, ToolGrant } from "../../src/api/generated/toolgrant.ts";
 import type { Workload } from "../../src/api/generated/workload.ts";
 import { approve } from "../../src/grants/approve.ts";
@@ -19,8 +19,13 @@ export const draftOf = async (kubectl: Kubectl, namespace: string, workload: str
     ({ spec, status }) => spec.tool.workload === workload && status?.phase === "Draft" && status.observed?.text !== undefined,
   );
 
-/** Fills in subjects and the review, as the account `reviewer`, which has the role of a reviewer in this namespace and no other right. */
-export const approveAsReviewer = async (kubectl: Kubectl, draft: ToolGrant, subjects: readonly Subject[]): Promise<void> => {
+/** Fills in subjects and the review, for the code that the Workload runs now or for the code given, as the account `reviewer`, which has the role of a reviewer in this namespace and no other right. */
+export const approveAsReviewer = async (
+  kubectl: Kubectl,
+  draft: ToolGrant,
+  subjects: readonly Subject[],
+  code: readonly Sha256Digest[] | "any" | "as observed" = "as observed",
+): Promise<void> => {
   const namespace = draft.metadata.namespace ?? "";
   await apply(kubectl, { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "reviewer", namespace } });
   await apply(kubectl, {
@@ -42,7 +47,7 @@ export const approveAsReviewer = async (kubectl: Kubectl, draft: ToolGrant, subj
       grant: { ...bare, spec: { ...draft.spec, subjects: [...subjects], mutates: false } },
       fn: functionOfDefinition(text),
       reach: { hosts: [...(allowedHosts ?? [])], volumes: [], secrets: [], imports: observed?.imports ?? [] },
-      component: [digest],
+      component: code === "as observed" ? [digest] : code,
       reviewer: "reviewer",
       now: new Date(),
     });
