@@ -9,8 +9,15 @@ const mapKey = /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-
 /** All annotations of one object together, as an API server bounds them. */
 const largestAnnotations = 256 * 1024;
 
-/** The metadata with what we read of it checked by Kubernetes' rules; the other fields are kept as they are. A namespace left out is `default`. */
-export const checkMetadata = (metadata: JsonValue | undefined, report: (finding: Finding) => void): JsonObject => {
+/**
+ * The metadata with what we read of it checked by Kubernetes' rules; the other fields are kept as they are. A namespace left out is `default`. `longestName` is what the kind's
+ * schema says of names, which may be less than Kubernetes allows.
+ */
+export const checkMetadata = (
+  metadata: JsonValue | undefined,
+  report: (finding: Finding) => void,
+  longestName: number | undefined = undefined,
+): JsonObject => {
   if (!isJsonObject(metadata)) {
     report({ path: metadata === undefined ? "" : "/metadata", code: "MissingField", message: "needs metadata with a name" });
     return jsonObject([]);
@@ -22,6 +29,12 @@ export const checkMetadata = (metadata: JsonValue | undefined, report: (finding:
       path: "/metadata/name",
       code: "PatternMismatch",
       message: `${shown(name)} is no name: lower-case letters, digits, "-" and "."`,
+    });
+  } else if (longestName !== undefined && name.length > longestName) {
+    report({
+      path: "/metadata/name",
+      code: "TooLong",
+      message: `the name has ${name.length} characters, more than the ${longestName} allowed`,
     });
   }
   if (namespace !== null && (typeof namespace !== "string" || namespace.length > 63 || !label.test(namespace))) {

@@ -166,9 +166,9 @@ const checked = (
     if (errors.length < mostFindings) errors.push(finding);
   };
   const { metadata, status: _, ...own } = value;
-  const { metadata: __, status: ___, ...properties } = kind.schema.properties ?? {};
+  const { metadata: ofMetadata, status: __, ...properties } = kind.schema.properties ?? {};
   const body = checkStructure({ ...kind.schema, properties }, jsonObject(Object.entries(own)), "", report);
-  const meta = checkMetadata(metadata, report);
+  const meta = checkMetadata(metadata, report, ofMetadata?.properties?.name?.maxLength);
   if (errors.length === 0) kind.rules(body, "", report);
   if (!isJsonObject(body) || errors.length > 0) return { object: null, errors, notices: [] };
   errors.push(...further(body));
