@@ -18,8 +18,10 @@ import { buildRegistry } from "../test/registry/binary.ts";
 
 const everyTest = ["test/unit/**/*.test.ts", "test/integration/**/*.test.ts"];
 
-/** Well above what the slowest test takes on a busy machine: it ends what hangs. */
+/** Well above what the slowest file of tests takes on a busy machine: it ends what hangs. */
 const testTimeoutMs = 180_000;
+/** The same for those that share a cluster, where pods have to come and go. */
+const clusterTimeoutMs = 600_000;
 
 const say = (line: string): void => {
   process.stdout.write(`${line}\n`);
@@ -57,8 +59,9 @@ const runTests = async (globs: readonly string[], names: readonly string[]): Pro
   const events = run({
     globPatterns: [...globs],
     cwd: resolve(import.meta.dirname, ".."),
-    concurrency: values["one-at-a-time"] ? 1 : availableParallelism(),
-    timeout: testTimeoutMs,
+    ...(values["one-at-a-time"]
+      ? { concurrency: 1, timeout: clusterTimeoutMs }
+      : { concurrency: availableParallelism(), timeout: testTimeoutMs }),
     ...(names.length > 0 ? { testNamePatterns: names.map((name) => new RegExp(name)) } : {}),
   });
   events.on("test:pass", ({ name, file, skip, todo, details }) => {
