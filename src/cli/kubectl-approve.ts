@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { isSha256Digest } from "../api/digest.ts";
 import { Invalid, Refused } from "../api/errors.ts";
 import { digestOfDefinitionText } from "../grants/definition.ts";
@@ -28,13 +29,8 @@ export const kubectlApprove = (terminal: Terminal, names: readonly string[], opt
     for (const name of names) await approveOne(terminal, grants, name, { ...options, ...(reviewer === null ? {} : { reviewer }) });
   });
 
-const approveOne = async (
-  terminal: Terminal,
-  { client, get }: ClusterGrants,
-  name: string,
-  options: KubectlApproveOptions,
-): Promise<void> => {
-  const found = await get(name);
+const approveOne = async (terminal: Terminal, grants: ClusterGrants, name: string, options: KubectlApproveOptions): Promise<void> => {
+  const found = await grants.get(name);
   const observed = observedOf(found);
   if (digestOfDefinitionText(observed.text) !== observed.digest || !isSha256Digest(observed.component))
     throw new Invalid("StatusMalformed", `the status of ${name} does not fit itself: its definition has another digest than it says`);
@@ -55,7 +51,7 @@ const approveOne = async (
     ...(note === undefined ? {} : { note }),
   });
   if (!options.yes) await askFor(terminal, approved);
-  await write(client, approved as ClusterToolGrant);
+  await write(grants, approved as ClusterToolGrant, found);
   terminal.err(`Approved ${name}. Where Git applies it, commit this:\n`);
   terminal.out(options.json ? `${JSON.stringify({ approved: name, review: approved.spec.review })}\n` : `---\n${grantManifest(approved)}`);
 };
@@ -68,22 +64,42 @@ const withAlso = (component: ReturnType<typeof codeToApprove>, also: string | un
   return [...new Set([...component, also])];
 };
 
-/** With the resource version that was shown, so that what changed since is not approved. Throws `Refused` (`GrantChanged`). */
-const write = async (client: ClusterClient, approved: ClusterToolGrant): Promise<void> => {
-  const { status: _, ...object } = approved;
-  try {
-    await client.request({
-      method: "PUT",
-      path: objectPath(toolGrants, approved.metadata),
-      query: { fieldManager, fieldValidation: "Strict" },
-      body: object,
-    });
-  } catch (thrown) {
-    if (!isConflict(thrown)) throw thrown;
-    throw new Refused("GrantChanged", `${approved.metadata.name} changed since it was shown and is not approved; look at it again`, {
-      cause: thrown,
-    });
+/** How often a grant whose status alone changes meanwhile is tried again. */
+const attempts = 5;
+
+/**
+ * Writes an approval with the resource version of what was shown, so that nothing that changed since is approved. The operator may write the status while a person reads, which
+ * makes another version of the same grant: that one is approved where all that was shown is as it was. Throws `Refused` (`GrantChanged`).
+ */
+const write = async ({ client, get }: ClusterGrants, approved: ClusterToolGrant, shown: ClusterToolGrant): Promise<void> => {
+  let current = shown;
+  for (let attempt = 0; attempt < attempts && isDeepStrictEqual(reviewedIn(current), reviewedIn(shown)); attempt++) {
+    try {
+      await replace(client, approved, current);
+      return;
+    } catch (thrown) {
+      if (!isConflict(thrown)) throw thrown;
+      current = await get(approved.metadata.name);
+    }
   }
+  throw new Refused("GrantChanged", `${approved.metadata.name} changed since it was shown and is not approved; look at it again`);
+};
+
+const replace = async (client: ClusterClient, { status: _, ...approved }: ClusterToolGrant, current: ClusterToolGrant): Promise<void> => {
+  const { resourceVersion, managedFields } = current.metadata;
+  const metadata = { ...approved.metadata, resourceVersion, managedFields };
+  await client.request({
+    method: "PUT",
+    path: objectPath(toolGrants, metadata),
+    query: { fieldManager, fieldValidation: "Strict" },
+    body: { ...approved, metadata },
+  });
+};
+
+/** What a reviewer was shown, and what goes out with the approval: everything but the rest of the status. */
+const reviewedIn = ({ metadata, spec, status }: ClusterToolGrant): object => {
+  const { uid, generation, labels, annotations, ownerReferences, finalizers } = metadata;
+  return { uid, generation, labels, annotations, ownerReferences, finalizers, spec, observed: status?.observed, changes: status?.changes };
 };
 
 /** Who the API server takes us for; null where it doesn't say. */

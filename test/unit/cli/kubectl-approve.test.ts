@@ -8,7 +8,7 @@ import { kubectlProgram } from "../../../src/cli/kubectl-program.ts";
 import { run } from "../../../src/cli/program.ts";
 import { definitionDigest, definitionText } from "../../../src/grants/definition.ts";
 import type { ClusterToolGrant } from "../../../src/operator/kinds.ts";
-import { code, grantOf, listIssues, reach } from "../grants/issues-tool.ts";
+import { code, grantOf, listIssues, otherCode, reach } from "../grants/issues-tool.ts";
 import { ScriptedServer, type SeenRequest } from "../kube/scripted-server.ts";
 
 const seenGrant = (status: ClusterToolGrant["status"] = {}, spec: Partial<ClusterToolGrant["spec"]> = {}): ClusterToolGrant => {
@@ -26,11 +26,16 @@ const seenGrant = (status: ClusterToolGrant["status"] = {}, spec: Partial<Cluste
   };
 };
 
-/** Approves a grant at an API server that answers writes as given. */
-const approving = async (grant: ClusterToolGrant, write: { status: number; json?: unknown } = { status: 200 }) => {
-  await using server = await ScriptedServer.start(({ method, path }) => {
+const conflict = { kind: "Status", reason: "Conflict", message: "the object has been modified", code: 409 };
+
+/** Approves a grant at an API server on which, as often as `changes` has members, it becomes another while it is shown. */
+const approving = async (grant: ClusterToolGrant, changes: readonly ClusterToolGrant[] = []) => {
+  const versions = [grant, ...changes];
+  await using server = await ScriptedServer.start(({ method, path, body }) => {
     if (path.endsWith("selfsubjectreviews")) return { json: { status: { userInfo: { username: "ada" } } } };
-    return method === "GET" ? { json: grant } : write;
+    if (method === "GET") return { json: versions[0] };
+    if (versions.length > 1) versions.shift();
+    return JSON.parse(body).metadata.resourceVersion === versions[0]?.metadata.resourceVersion ? {} : { status: 409, json: conflict };
   });
   const folder = await mkdtemp(join(tmpdir(), "ambit-approve-"));
   const kubeconfig = join(folder, "kubeconfig");
@@ -80,13 +85,37 @@ test("an approval goes out with the resource version that was shown, the reviewe
   assert.deepEqual(body.spec.review.reach, reach);
 });
 
-test("a grant that changed since it was shown is not approved, and the reviewer is told so", async () => {
-  const conflict = { kind: "Status", reason: "Conflict", message: "the object has been modified", code: 409 };
-  const { exit, err, out } = await approving(seenGrant(), { status: 409, json: conflict });
-  assert.equal(exit, 1);
-  assert.match(err, /GrantChanged/);
-  assert.equal(out, "", "nothing to commit is printed");
+const later = (grant: ClusterToolGrant): ClusterToolGrant => ({ ...grant, metadata: { ...grant.metadata, resourceVersion: "78" } });
+
+test("a grant of which the operator says something else meanwhile is still what was shown, and is approved", async () => {
+  const conditions = [{ type: "Ready", status: "False", lastTransitionTime: "", reason: "NoReview", message: "m" }] as const;
+  const { exit, err, writes } = await approving(seenGrant(), [later(seenGrant({ conditions }))]);
+  assert.equal(exit, 0, err);
+  assert.deepEqual(
+    writes.map(({ body }) => JSON.parse(body).metadata.resourceVersion),
+    ["77", "78"],
+  );
 });
+
+const observed = { digest: definitionDigest(listIssues()), text: definitionText(listIssues()), component: code, reach };
+const changes: Record<string, ClusterToolGrant> = {
+  "whose description was edited": later(seenGrant({}, { declaration: { ...grantOf().spec.declaration, description: "Something else." } })),
+  "whose tool may touch more": later(seenGrant({ observed: { ...observed, reach: { ...reach, hosts: ["example.com"] } } })),
+  "whose code is another": later(seenGrant({ observed: { ...observed, component: otherCode } })),
+  "that was made anew under its name": (({ metadata, ...rest }) => ({ ...rest, metadata: { ...metadata, uid: "other" } }))(
+    later(seenGrant()),
+  ),
+};
+
+for (const [sentence, change] of Object.entries(changes)) {
+  test(`a grant ${sentence} since it was shown is not approved, and the reviewer is told so`, async () => {
+    const { exit, err, out, writes } = await approving(seenGrant(), [change]);
+    assert.equal(exit, 1);
+    assert.match(err, /GrantChanged/);
+    assert.equal(out, "", "nothing to commit is printed");
+    assert.equal(writes.length, 1, "what was shown was sent, and nothing else");
+  });
+}
 
 const unapprovable: Record<string, { grant: ClusterToolGrant; exit: number; says: RegExp }> = {
   "a spec that the operator has not looked at": { grant: seenGrant({ observedGeneration: 2 }), exit: 1, says: /NotObserved/ },
