@@ -1,0 +1,143 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { isNotFound } from "../../src/kube/api-error.ts";
+import type { ClusterClient } from "../../src/kube/client.ts";
+import { systemClock } from "../../src/kube/clock.ts";
+import { leases } from "../../src/kube/leader-election.ts";
+import type { ClusterObject } from "../../src/kube/object.ts";
+import { secrets } from "../../src/operator/delivery/own-keys.ts";
+import { type ClusterWorkload, namespaces, workloads } from "../../src/operator/kinds.ts";
+import { privateNetworks, runOperator } from "../../src/operator/main.ts";
+import { ownObjects } from "../../src/operator/names.ts";
+import { type OwnApiServer, startOwnApiServer, whyNoOwnApiServer } from "../cluster/api-server.ts";
+import { becomes } from "../cluster/becomes.ts";
+import { installCrds } from "../cluster/crds.ts";
+import { clientAs } from "./client-as.ts";
+
+type Lease = ClusterObject & { readonly spec?: { readonly holderIdentity?: string } };
+
+const namespace = "ambit-system";
+const withinMs = 30_000;
+
+/** The whole operator, in this process, against an API server of its own: what its parts do is tested with them. */
+describe("the operator", { skip: whyNoOwnApiServer() ?? false }, () => {
+  const folder = mkdtempSync(join(tmpdir(), "ambit-operator-"));
+  let server: OwnApiServer;
+  let client: ClusterClient;
+  const replicas: Replica[] = [];
+
+  interface Replica {
+    readonly name: string;
+    readonly said: string[];
+    /** Ends as it does on SIGTERM. */
+    stop(): Promise<void>;
+  }
+
+  const start = async (name: string): Promise<Replica> => {
+    const ending = new AbortController();
+    const said: string[] = [];
+    const own = await clientAs(server.kubeconfig);
+    const running = runOperator(
+      {
+        namespace,
+        instance: name,
+        host: { image: "ambit:test", pullPolicy: "Never", pullSecrets: [] },
+        cacheFolder: join(folder, name),
+        plainHttpRegistries: [],
+        registryRanges: privateNetworks,
+        canary: null,
+        requireEnforcement: false,
+      },
+      { client: own, clock: systemClock, random: Math.random, log: ({ message }) => said.push(message) },
+      ending.signal,
+    );
+    const replica: Replica = {
+      name,
+      said,
+      stop: async () => {
+        ending.abort();
+        await running;
+        await own.close();
+      },
+    };
+    replicas.push(replica);
+    return replica;
+  };
+
+  before(async () => {
+    server = await startOwnApiServer();
+    await installCrds(server.request);
+    client = await clientAs(server.kubeconfig);
+    for (const name of [namespace, "agents"]) await client.create(namespaces, { metadata: { name } });
+  });
+
+  after(async () => {
+    for (const replica of replicas) await replica.stop();
+    await client?.close();
+    await server?.[Symbol.asyncDispose]();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const leads = async (replica: Replica): Promise<boolean> => {
+    const lease = await client.get<Lease>(leases, { namespace, name: ownObjects.lease }).catch(() => undefined);
+    return lease?.spec?.holderIdentity?.startsWith(`${replica.name}_`) === true;
+  };
+  /** Nothing listens there: the API server is told so, whatever the image would be. */
+  const put = (name: string): Promise<unknown> =>
+    client.create(workloads, {
+      apiVersion: "ambit.dev/v1alpha1",
+      kind: "Workload",
+      metadata: { name, namespace: "agents" },
+      spec: { components: [{ name: "tool", image: `127.0.0.1:9/tools/none@sha256:${"0".repeat(64)}` }] },
+    } as ClusterObject);
+  const faultOf = async (name: string): Promise<string | undefined> => {
+    const found = await client.get<ClusterWorkload>(workloads, { namespace: "agents", name });
+    return found.status?.components?.[0]?.fault?.reason;
+  };
+  const eventually = async (holds: () => Promise<boolean>, what: string): Promise<void> => assert.ok(await becomes(holds, withinMs), what);
+
+  test("of two replicas one leads: it makes the keys, and writes what it finds", async () => {
+    const first = await start("first");
+    await eventually(() => leads(first), "the first leads");
+    const second = await start("second");
+    await put("early");
+    await eventually(async () => (await faultOf("early")) === "RegistryAddressRefused", "its status says why it does not run");
+    for (const name of [ownObjects.root, ownObjects.tickets]) await client.get(secrets, { namespace, name });
+    assert.ok(await leads(first));
+    assert.ok(!second.said.includes("this replica leads"));
+  });
+
+  test("when it is stopped the other takes over at once, with the same keys", async () => {
+    const [first, second] = replicas;
+    assert.ok(first && second);
+    const before = await client.get(secrets, { namespace, name: ownObjects.root });
+    await first.stop();
+    await eventually(() => leads(second), "the second leads");
+    await put("late");
+    await eventually(async () => (await faultOf("late")) === "RegistryAddressRefused", "the second writes");
+    const now = await client.get(secrets, { namespace, name: ownObjects.root });
+    assert.equal(now.metadata.resourceVersion, before.metadata.resourceVersion);
+  });
+
+  test("an API server that goes away and comes back is no reason to stop", async () => {
+    await server.stop("SIGKILL");
+    await server.start();
+    await put("after");
+    await eventually(async () => (await faultOf("after")) === "RegistryAddressRefused", "it goes on");
+  });
+
+  test("a Workload that is deleted goes, with its finalizer", async () => {
+    await client.delete(workloads, { namespace: "agents", name: "early" });
+    await eventually(
+      () =>
+        client.get(workloads, { namespace: "agents", name: "early" }).then(
+          () => false,
+          (thrown: unknown) => isNotFound(thrown),
+        ),
+      "it has gone",
+    );
+  });
+});
