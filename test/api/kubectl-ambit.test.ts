@@ -199,7 +199,7 @@ describe("kubectl ambit", { skip: reason ?? false }, () => {
       method: "PATCH",
       path: objectPath(workloads, { name: "github", namespace }),
       contentType: "application/merge-patch+json",
-      body: { metadata: { labels: { looked: "at" } } },
+      body: { spec: { allowTags: true } },
     });
     await becomesPhase("Drifted");
     const { code, out } = await kubectlAmbit("author", "diff", grantName);

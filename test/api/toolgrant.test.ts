@@ -154,7 +154,7 @@ describe("the reconciler of ToolGrants", { skip: reason ?? false }, () => {
       method: "PATCH",
       path: objectPath(workloads, { name: "first", namespace }),
       contentType: "application/merge-patch+json",
-      body: { metadata: { labels: { looked: "at" } } },
+      body: { spec: { allowTags: true } },
     });
     // Another grant of the same controller shows that the change has been looked at.
     components.put(imageOf("later"), [listIssues()]);
