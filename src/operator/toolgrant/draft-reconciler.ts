@@ -48,12 +48,17 @@ export const draftReconciler = (deps: DraftDeps): Reconciler => {
       grants: deps.stores.toolGrants.find("workload", keyText(key)),
     });
     const made = await apply(deps, withoutTaken(deps, key, plan), touched, signal);
-    if (workload && made > 0) {
-      const note = `${made} ${made === 1 ? "tool waits" : "tools wait"} for review: \`kubectl ambit review -n ${key.namespace}\` lists them`;
-      deps.events.record(workload, { type: "Normal", reason: "Drafted", action: "Draft", note });
-    }
+    if (workload && made > 0)
+      deps.events.record(workload, { type: "Normal", reason: "Drafted", action: "Draft", note: draftedNote(key, made, plan) });
     return passing ?? done;
   };
+};
+
+const draftedNote = ({ namespace }: ObjectKey, made: number, { leftToPersons }: DraftPlan): string => {
+  const waiting = `${made} ${made === 1 ? "tool waits" : "tools wait"} for review: \`kubectl ambit review -n ${namespace}\` lists them`;
+  return leftToPersons === 0
+    ? waiting
+    : `${waiting}; ${leftToPersons} more were not drafted: \`ambit draft\` writes them, or says why it can't`;
 };
 
 interface Gathered {
