@@ -389,6 +389,29 @@ describe("delivery gives nothing to", () => {
   });
 });
 
+describe("a host whose allowed hosts are still looked up", () => {
+  it("has its certificate and keys, is met no second time, and gets the rest when they are known", async () => {
+    const world = new DeliveryWorld(fixture("mission.wasm"));
+    const uid = randomUUID();
+    world.table = undefined;
+    const host = await world.startHost(uid);
+    try {
+      world.podRuns("early", uid, host.port);
+      const missing = async () => JSON.stringify((await ask(host.port, "GET", "/readyz")).body.missing);
+      await world.until(async () => (await missing()) === '["addresses","component"]');
+      assert.deepEqual(world.annotations("early"), {});
+      world.truth.set("agents/early", undefined);
+      world.changeTable({});
+      await world.delivered("early");
+      assert.equal(await missing(), "[]");
+      assert.deepEqual(world.failures, []);
+    } finally {
+      await world.close();
+      await host.stop();
+    }
+  });
+});
+
 describe("a component that its host won't run", () => {
   it("is told on the pod and in an event, with the host's words", async () => {
     const world = new DeliveryWorld(fixture("wat/missing-import.wasm"));

@@ -8,7 +8,7 @@ import type { HostPod } from "./host-pod.ts";
 import { type BootAnswer, type HostPlace, type HostSession, handOver, meetHost, openSession } from "./host-session.ts";
 import { type RootKeys, signedByRoot } from "./keyring.ts";
 
-/** What a host was given in one start of its container, as far as this process knows. */
+/** What a host was given so far in one start of its container, as far as this process knows. */
 export interface Delivered {
   readonly containerId: string;
   readonly boot: string;
@@ -16,9 +16,10 @@ export interface Delivered {
   readonly certificate: string;
   /** Milliseconds since the epoch. */
   readonly certificateEnds: number;
-  /** Ids of the ticket keys, and the table, as text to compare. */
-  readonly keys: string;
-  readonly table: string;
+  /** Ids of the ticket keys, and the table, as text to compare; null before they were delivered. */
+  readonly keys: string | null;
+  readonly table: string | null;
+  readonly hasComponent: boolean;
 }
 
 /** What a host should have now. */
@@ -44,7 +45,7 @@ export interface DeliverDeps {
 
 /** Whether there is anything to do, without asking the host: a container that was not restarted keeps what it has. */
 export const isSettled = (pod: HostPod, before: Delivered | undefined, wanted: Wanted, now: number): before is Delivered =>
-  before !== undefined &&
+  before?.hasComponent === true &&
   before.containerId === pod.containerId &&
   pod.noted?.boot === before.boot &&
   pod.noted.component === before.component &&
@@ -56,33 +57,45 @@ export const isSettled = (pod: HostPod, before: Delivered | undefined, wanted: W
 /**
  * Brings one host what it lacks, in this order: certificate, keys, addresses, component. From the certificate on, everything goes to who holds its key and to nobody else.
  *
- * Throws `Transient` and `Waiting` for what passes by itself, `Stalled` where the host won't have its component, `Refused` where who answers is not the pod's host.
+ * `remember` hears of each step, so that one that fails is gone on from. Throws `Transient` and `Waiting` for what passes by itself, `Stalled` where the host won't have its component, `Refused` where who answers is not the pod's host.
  */
 export const deliver = async (
   deps: DeliverDeps,
   pod: HostPod,
   wanted: Wanted,
   before: Delivered | undefined,
+  remember: (now: Delivered) => void,
   signal: AbortSignal,
 ): Promise<Delivered> => {
   const { session, said, known } = await reach(deps, pod, before, signal);
+  const isSameStart = before?.containerId === pod.containerId && before.boot === known.boot;
+  const earlier = isSameStart ? before : { keys: null, table: null, hasComponent: false };
+  let delivered: Delivered = { ...earlier, ...known, containerId: pod.containerId, component: componentOf(pod, said) };
+  const took = (step: Partial<Delivered>): void => {
+    delivered = { ...delivered, ...step };
+    remember(delivered);
+  };
   try {
-    const component = componentOf(pod, said);
-    const earlier = before?.containerId === pod.containerId && before.boot === known.boot ? before : undefined;
+    took({});
     const keys = keysText(wanted.keys);
-    if (earlier?.keys !== keys) {
+    if (delivered.keys !== keys) {
       const document: KeySet = { kind: "keys", boot: known.boot, time: deps.signingTime(), keys: wanted.keys };
       await session.put("/v1/keys", signedByRoot(deps.root, document));
+      took({ keys });
     }
-    if (wanted.table === undefined) throw new Waiting("AddressesPending", "the workload's allowed hosts are being looked up", 5_000);
+    if (wanted.table === undefined) throw new Waiting("AddressesPending", "the workload's allowed hosts are being looked up", 30_000);
     const table = tableText(wanted.table);
-    if (earlier?.table !== table) {
+    if (delivered.table !== table) {
       const document: AddressTableDocument = { kind: "addresses", boot: known.boot, version: deps.signingTime(), table: wanted.table };
       await session.put("/v1/addresses", signedByRoot(deps.root, document));
+      took({ table });
     }
-    if (earlier === undefined) await deps.beforeComponent?.(pod, session, signal);
-    if (!said.hasComponent) await session.putComponent(await deps.componentBytes(pod, component, signal));
-    return { containerId: pod.containerId, component, ...known, keys, table };
+    if (!delivered.hasComponent) {
+      await deps.beforeComponent?.(pod, session, signal);
+      if (!said.hasComponent) await session.putComponent(await deps.componentBytes(pod, delivered.component, signal));
+      took({ hasComponent: true });
+    }
+    return delivered;
   } finally {
     await session.close();
   }

@@ -64,8 +64,7 @@ export const createDelivery = (context: OperatorContext, options: DeliveryOption
     const before = delivered.get(host.uid);
     if (isSettled(host, before, wanted, clock.now())) return lookAgain;
     try {
-      const now = await deliver(deps, host, wanted, before, signal);
-      delivered.set(host.uid, now);
+      const now = await deliver(deps, host, wanted, before, (far) => void delivered.set(host.uid, far), signal);
       await annotate(pod, noteAnnotations(now), signal);
       return lookAgain;
     } catch (thrown) {

@@ -81,6 +81,7 @@ describe("a delivery", () => {
     certificateEnds: now + hostCertificateLifetimeMs,
     keys: "k1",
     table: '{"a:443":["192.0.2.1"]}',
+    hasComponent: true,
   };
 
   it("is settled when nothing differs, whatever the order of a table's keys, and while its table is looked up anew", () => {
@@ -90,6 +91,7 @@ describe("a delivery", () => {
 
   const due: Record<string, { pod?: Partial<HostPod>; before?: Partial<Delivered> | null; wanted?: Partial<Wanted>; at?: number }> = {
     "nothing is known of one": { before: null },
+    "the component is still to come": { before: { hasComponent: false } },
     "the container restarted": { pod: { containerId: "containerd://2" } },
     "the pod does not say so": { pod: { noted: undefined } },
     "the pod says something else": { pod: { noted: { ...note, certificate: "another" } } },
