@@ -1,8 +1,10 @@
 import { LRUCache } from "lru-cache";
 import type { Sha256Digest } from "../api/digest.ts";
-import { Invalid, Stalled } from "../api/errors.ts";
+import { Invalid, Stalled, Waiting } from "../api/errors.ts";
 import type { Workload, WorkloadComponent } from "../api/generated/workload.ts";
 import type { ComponentInterface } from "../api/wit.ts";
+import { abortScope } from "../kube/abort-scope.ts";
+import type { Clock } from "../kube/clock.ts";
 import type { ContentCache } from "../oci/content-cache.ts";
 import { anonymous, type RegistryCredentials } from "../oci/docker-config.ts";
 import { type PulledComponent, pullComponent } from "../oci/pull.ts";
@@ -26,7 +28,10 @@ export interface StoredComponent {
 
 /** Finds the components that Workloads name. All controllers share one, so that an image is pulled and read once. */
 export interface ComponentStore {
-  /** Throws `Invalid`, `Stalled`, `Refused`, `Waiting` or `Transient`, as pulling and decoding do; `FileImageInCluster` for a `file:` image. */
+  /**
+   * Throws `Invalid`, `Stalled`, `Refused`, `Waiting` or `Transient`, as pulling and decoding do; `FileImageInCluster` for a `file:` image; `Waiting` (`Pulling`) where a registry takes
+   * its time: the pull goes on, and whoever asks again gets what became of it.
+   */
   fetch(workload: Workload, component: WorkloadComponent, signal?: AbortSignal): Promise<StoredComponent>;
 }
 
@@ -35,6 +40,7 @@ export interface ComponentStoreOptions {
   readonly transport: RegistryTransport;
   /** Whether a registry is spoken to without TLS. */
   readonly isPlainHttp: (registry: string) => boolean;
+  readonly clock: Clock;
   /** What the registry wants to know, from the component's pull secret. By default nothing. */
   readonly credentials?: (workload: Workload, component: WorkloadComponent) => Promise<RegistryCredentials>;
 }
@@ -44,43 +50,72 @@ interface Known {
   readonly resolved: string;
 }
 
+interface Looked extends Known {
+  /** Without the docs that a Workload adds. */
+  readonly bare: ComponentInterface;
+}
+
 /** References whose digest is remembered. */
 const referencesKept = 4096;
+
+/** A registry that hangs must not keep who asks from looking after others: they wait for so long, and are to ask again after this. */
+const patienceMs = 5_000;
+const askAgainMs = 2_000;
+/** For so long what became of a pull is there for those who ask again; longer than they take to. */
+const outcomeKeptMs = 5_000;
 
 export const openComponentStore = ({
   cache,
   transport,
   isPlainHttp,
+  clock,
   credentials = async () => anonymous,
 }: ComponentStoreOptions): ComponentStore => {
   const interfaces = new KnownInterfaces();
   /** By reference with a digest, which never comes to mean anything else. */
   const known = new LRUCache<string, Known>({ max: referencesKept });
-  const pulling = new Map<string, Promise<PulledComponent>>();
+  const lookings = new Map<string, Promise<Looked>>();
 
-  const pull = async (reference: RegistryReference, asked: Asked): Promise<PulledComponent> => {
-    const name = formatReference(reference);
-    // Who may pull differs by pull secret, so only those with the same one share an answer.
-    const shared = `${name} ${asked.workload.metadata.namespace} ${asked.component.imagePullSecret?.name ?? ""}`;
-    const underWay = pulling.get(shared);
-    if (underWay) return unlessAborted(underWay, asked.signal);
-    // Not ended by who asked first: others may wait for it by then. It has a deadline of its own.
-    const pulled = credentials(asked.workload, asked.component)
-      .then((found) =>
-        pullComponent(reference, { cache, transport, isPlainHttp, credentials: found, allowTags: reference.digest === null }),
-      )
-      .finally(() => pulling.delete(shared));
-    pulling.set(shared, pulled);
-    return unlessAborted(pulled, asked.signal);
+  const pull = async (reference: RegistryReference, { workload, component }: Asked): Promise<PulledComponent> => {
+    const found = await credentials(workload, component);
+    return pullComponent(reference, { cache, transport, isPlainHttp, credentials: found, allowTags: reference.digest === null });
   };
 
-  const look = async (reference: RegistryReference, asked: Asked): Promise<Known & { readonly bare: ComponentInterface }> => {
-    const before = reference.digest === null ? undefined : known.get(formatReference(reference));
-    const decoded = before && interfaces.get(before.digest);
-    if (before && decoded) return { ...before, bare: decoded };
+  const pullAndRead = async (reference: RegistryReference, asked: Asked): Promise<Looked> => {
     const { bytes, digest, resolved } = await pull(reference, asked);
     known.set(resolved, { digest, resolved });
     return { digest, resolved, bare: interfaces.of(digest, bytes) };
+  };
+
+  /** Not ended by who asked first: others may wait for it by then. It has a deadline of its own. */
+  const looking = (reference: RegistryReference, asked: Asked): Promise<Looked> => {
+    // Who may pull differs by pull secret, and what a tag means by when it was asked: only those with the same share an answer.
+    const { namespace, name, generation } = asked.workload.metadata;
+    const when = reference.digest === null ? [name, generation] : [];
+    const key = JSON.stringify([formatReference(reference), namespace, asked.component.imagePullSecret?.name, ...when]);
+    const underWay = lookings.get(key);
+    if (underWay) return underWay;
+    const started = pullAndRead(reference, asked);
+    lookings.set(key, started);
+    const forget = (): void => void clock.after(outcomeKeptMs, () => lookings.delete(key));
+    started.then(forget, forget);
+    return started;
+  };
+
+  const look = async (reference: RegistryReference, asked: Asked): Promise<Looked> => {
+    const before = reference.digest === null ? undefined : known.get(formatReference(reference));
+    const bare = before && interfaces.get(before.digest);
+    if (before && bare) return { ...before, bare };
+    const scope = abortScope(asked.signal);
+    const cancel = clock.after(patienceMs, () =>
+      scope.abort(new Waiting("Pulling", `${formatReference(reference)} is being pulled, which takes its time`, askAgainMs)),
+    );
+    try {
+      return await unlessAborted(looking(reference, asked), scope.signal);
+    } finally {
+      cancel();
+      scope.release();
+    }
   };
 
   return {

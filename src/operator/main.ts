@@ -118,6 +118,7 @@ const operatorParts = async (settings: OperatorSettings, shared: Shared, signal:
       refusedAddress: (address) => isRefusedAddress(address, { privateRanges: settings.registryRanges }),
     }),
     isPlainHttp: (registry) => settings.plainHttpRegistries.includes(registry),
+    clock: shared.clock,
     credentials: pullCredentials(client),
   });
   const context: OperatorContext = { ...shared, components, namespace: settings.namespace };

@@ -22,6 +22,8 @@ export interface Fault {
   readonly reason: string;
   readonly message: string;
   readonly passing: boolean;
+  /** When it is worth to look again, where that is known. */
+  readonly retryAfterMs?: number;
 }
 
 /** What a component turned out to be. */
@@ -120,6 +122,7 @@ export const faultOf = (thrown: unknown): Fault => {
     reason: thrown.code,
     message: `${thrown.message}${at}`,
     passing: thrown instanceof Transient || thrown instanceof Waiting,
+    ...(thrown instanceof Waiting ? { retryAfterMs: thrown.retryAfterMs } : {}),
   };
 };
 

@@ -96,6 +96,6 @@ const outcomeOf = (seen: Seen, { waiting }: Plan, applied: AppliedPlan): Outcome
   const faults = [...found, ...[...applied.values()].flatMap((result) => ("fault" in result ? [result.fault] : []))];
   const [first] = faults;
   if (!first) return done;
-  const isPassing = faults.some(({ passing }) => passing);
-  return { kind: "waiting", retryAfterMs: isPassing ? retryPassingMs : retryStalledMs, on: first.message };
+  const retryAfterMs = Math.min(...faults.map((fault) => fault.retryAfterMs ?? (fault.passing ? retryPassingMs : retryStalledMs)));
+  return { kind: "waiting", retryAfterMs, on: first.message };
 };

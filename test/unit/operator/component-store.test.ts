@@ -4,11 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { sha256Of } from "../../../src/api/digest.ts";
+import { Transient } from "../../../src/api/errors.ts";
 import type { WorkloadComponent, WorkloadSpec } from "../../../src/api/generated/workload.ts";
+import { systemClock } from "../../../src/kube/clock.ts";
 import { openContentCache } from "../../../src/oci/content-cache.ts";
 import { parseDockerConfig } from "../../../src/oci/docker-config.ts";
 import type { RegistryRequest, RegistryResponse } from "../../../src/oci/transport.ts";
 import { type ComponentStoreOptions, openComponentStore } from "../../../src/operator/component-store.ts";
+import { ManualClock } from "../kube/manual-clock.ts";
 import { component, workload } from "./workload-world.ts";
 
 const bytes = readFileSync(new URL("../../fixtures/components/mission.wasm", import.meta.url));
@@ -62,6 +65,7 @@ describe("the components that Workloads name", () => {
       cache: openContentCache(newFolder()),
       transport: registry.transport,
       isPlainHttp: () => false,
+      clock: systemClock,
       ...options,
     });
   const one = (image: string, spec: Partial<WorkloadSpec> = {}, changes: Partial<WorkloadComponent> = {}) => {
@@ -124,6 +128,33 @@ describe("the components that Workloads name", () => {
     const [, unnamed] = one(image);
     await Promise.all([store.fetch(of, named), store.fetch(of, unnamed)]);
     assert.deepEqual(asked.sort(), ["agents/", "agents/mine"]);
+  });
+
+  test("are not waited for longer than a moment; who asks again gets what became of the pull", async () => {
+    const clock = new ManualClock();
+    let end = (_: Error): void => {};
+    let pulls = 0;
+    const store = open(new FakeRegistry(), {
+      clock,
+      credentials: () => {
+        pulls++;
+        return new Promise((_, reject) => {
+          end = reject;
+        });
+      },
+    });
+    const [of, named] = one(`registry.test/tools/mission@${sha256Of("x")}`);
+    const first = store.fetch(of, named);
+    clock.pass(5_000);
+    await assert.rejects(first, { code: "Pulling" });
+    end(new Transient("RegistryTimeout", "it was not here"));
+    await assert.rejects(store.fetch(of, named), { code: "RegistryTimeout" });
+    assert.equal(pulls, 1);
+    clock.pass(5_000);
+    const again = store.fetch(of, named);
+    end(new Transient("RegistryTimeout", "it was not here"));
+    await assert.rejects(again, { code: "RegistryTimeout" });
+    assert.equal(pulls, 2, "then it is tried anew");
   });
 
   test("keep nobody waiting who was told to end", async () => {
