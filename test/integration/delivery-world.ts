@@ -87,6 +87,8 @@ export class DeliveryWorld {
   /** How many documents with a time were signed: key sets and tables. */
   signed = 0;
   table: Record<string, string[]> | undefined = { "api.example.com:443": ["192.0.2.7"] };
+  /** How far the operator's clock is from this machine's. */
+  skewMs = 0;
   ticketKeys: readonly TicketSigningKey[] = rotatedTicketKeys([], Date.now());
   readonly ports = new Map<string, number>();
   /** What the API server says of pods where that is not what the store says. */
@@ -290,7 +292,7 @@ export class DeliveryWorld {
     };
     return {
       client,
-      clock: systemClock,
+      clock: { ...systemClock, now: () => Date.now() + this.skewMs },
       random: Math.random,
       stores: { pods: this.pods, workloads, deployments },
       components,

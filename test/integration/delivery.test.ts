@@ -183,6 +183,8 @@ describe("delivery to a pod", () => {
       assert.equal((await world.call(neighbour.port, other.uid, itsBoot, args)).kind, "replied");
       assert.equal((await world.call(neighbour.port, pod.uid, boot, args)).kind, "unreachable");
       assert.equal((await world.call(neighbour.port, other.uid, boot, args)).kind, "unreachable");
+      const elsewhere = await ask(neighbour.port, "POST", "/v1/call", args, { "ambit-ticket": world.ticket(pod.uid, boot, args) });
+      assert.equal(elsewhere.body.code, "TicketMisdirected");
     } finally {
       await neighbour.stop();
     }
@@ -405,6 +407,31 @@ describe("a host whose allowed hosts are still looked up", () => {
       await world.delivered("early");
       assert.equal(await missing(), "[]");
       assert.deepEqual(world.failures, []);
+    } finally {
+      await world.close();
+      await host.stop();
+    }
+  });
+});
+
+describe("a certificate that is half through its life", () => {
+  it("is replaced for the same start of the host, and calls go on", async () => {
+    const world = new DeliveryWorld(fixture("mission.wasm"));
+    const uid = randomUUID();
+    world.skewMs = -4 * 24 * hour;
+    const host = await world.startHost(uid);
+    try {
+      world.podRuns("aged", uid, host.port);
+      const boot = await world.delivered("aged");
+      const { [podAnnotations.hostCertificate]: aged = "" } = world.annotations("aged");
+      world.skewMs = 0;
+      world.changeTable({});
+      await world.until(() => world.annotations("aged")[podAnnotations.hostCertificate] !== aged);
+      const { [podAnnotations.hostCertificate]: renewed = "" } = world.annotations("aged");
+      assert.ok(new X509Certificate(renewed).publicKey.equals(new X509Certificate(aged).publicKey));
+      assert.ok(new X509Certificate(renewed).validToDate.getTime() > Date.now() + 6 * 24 * hour);
+      assert.equal((await world.call(host.port, uid, boot, args)).kind, "replied");
+      assert.equal(world.fetched, 1);
     } finally {
       await world.close();
       await host.stop();
