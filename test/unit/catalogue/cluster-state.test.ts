@@ -58,6 +58,7 @@ const withheld: Record<string, GrantObject> = {
   "whose subjects were widened": withSpec({ subjects: [{ kind: "Group", name: "system:serviceaccounts" }] }),
   "whose observed definition is another": withStatus({ observed: { digest: digestOfDefinitionText(otherText), text: otherText } }),
   "whose observed text is not what its digest says": withStatus({ observed: { digest: definition, text: otherText } }),
+  "whose observed digest is not that of its text": withStatus({ observed: { digest: digestOfDefinitionText(otherText), text } }),
   "without the observed text": withStatus({ observed: { digest: definition } }),
   "for code that was not reviewed": withStatus({ components: [otherCode] }),
   "for no code": withStatus({ components: [] }),
