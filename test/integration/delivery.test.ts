@@ -365,6 +365,23 @@ describe("delivery gives nothing to", () => {
     await nothingGivenTo("foreign", stranger, told("PodForeign"));
   });
 
+  const answers: Record<string, (uid: string) => object> = {
+    "a boot id that would be another name in a certificate": (pod) => ({ boot: "*", component: world.digest, pod, hasComponent: false }),
+    "a boot id with a second name in it": (pod) => ({ boot: "a.b", component: world.digest, pod, hasComponent: false }),
+    "more than a host ever says": (pod) => ({ boot: "b", component: world.digest, pod, hasComponent: false, more: "x".repeat(1e6) }),
+    "nothing of what a host says": () => ({}),
+    "that it has the component, under no digest": (pod) => ({ boot: "b", component: "sha256:", pod, hasComponent: true }),
+  };
+  for (const [what, says] of Object.entries(answers)) {
+    it(`who answers with ${what}`, async () => {
+      const uid = randomUUID();
+      const stranger = await impostor(key, certificate, says(uid));
+      const before = world.failures.length;
+      world.podRuns(`odd-${what.length}`, uid, stranger.port);
+      await nothingGivenTo(`odd-${what.length}`, stranger, () => stranger.heard.length > 0 && world.failures.length > before);
+    });
+  }
+
   it("whoever shows a certificate for a key that is not his", async () => {
     const uid = randomUUID();
     const boot = randomUUID();
