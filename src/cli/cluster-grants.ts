@@ -91,7 +91,7 @@ export const changesOf = (grant: ToolGrant): readonly Change[] =>
   (currentStatus(grant)?.changes ?? []).map(({ path, before, after }) => ({ path, before: before ?? null, after: after ?? null }));
 
 /** What the operator observed, as it is needed for a review. Throws `Refused` (`NotObserved`) where it can't be approved on that. */
-export const observedOf = (grant: ToolGrant): Required<Omit<ObservedDefinition, "image">> => {
+export const observedOf = (grant: ToolGrant): Required<Pick<ObservedDefinition, "digest" | "text" | "component" | "reach">> => {
   const { digest, text, component, reach } = currentStatus(grant)?.observed ?? {};
   if (digest !== undefined && text !== undefined && component !== undefined && reach !== undefined)
     return { digest, text, component, reach };

@@ -19,6 +19,11 @@ export class MadeUpComponents implements ComponentStore {
     this.#images.set(image, { imports, exports: [], functions, isAsynchronous: false, docs: { sources: [] } });
   }
 
+  /** As while its registry is away. */
+  takeAway(image: string): void {
+    this.#images.delete(image);
+  }
+
   digestOf(image: string) {
     return sha256Of(image);
   }

@@ -150,13 +150,8 @@ describe("the reconciler of ToolGrants", { skip: reason ?? false }, () => {
   test("a status that is true is not written again", async () => {
     const name = nameOf("first");
     const before = await when(name, (grant) => condition(grant, "Ready")?.status === "True");
-    await client.request({
-      method: "PATCH",
-      path: objectPath(workloads, { name: "first", namespace }),
-      contentType: "application/merge-patch+json",
-      body: { spec: { allowTags: true } },
-    });
-    // Another grant of the same controller shows that the change has been looked at.
+    await runPod("first-2", "first", "first");
+    // Another grant of the same controller shows that the pod has been looked at.
     components.put(imageOf("later"), [listIssues()]);
     await putWorkload("later", "later");
     await when(nameOf("later"), isPhase("Draft"));
@@ -238,6 +233,28 @@ describe("the reconciler of ToolGrants", { skip: reason ?? false }, () => {
     // The queue takes keys in order, so by now it has looked at this one too.
     const grant = await when(name, isPhase("Active"));
     assert.deepEqual(grant.status?.components, [components.digestOf(imageOf("before"))]);
+  });
+
+  test("an operator that starts anew while the registry is away withdraws nothing, until something changed that it can't look into", async () => {
+    components.put(imageOf("away"), [listIssues()]);
+    await putWorkload("away", "away");
+    const name = nameOf("away");
+    await approveAsSeen(name);
+    const before = await when(name, isPhase("Active"));
+    await operator[Symbol.asyncDispose]();
+    components.takeAway(imageOf("away"));
+    operator = await runControllers(client, components, toolGrantControllers);
+    components.put(imageOf("beacon"), [listIssues()]);
+    await putWorkload("beacon", "beacon");
+    await when(nameOf("beacon"), isPhase("Draft"));
+    assert.equal((await read(name))?.metadata.resourceVersion, before.metadata.resourceVersion);
+
+    await putWorkload("away", "away", []);
+    const withheld = await when(name, isPhase("Withheld"));
+    assert.equal(condition(withheld, "Ready")?.reason, "RegistryUnreachable");
+    components.put(imageOf("away"), [listIssues()]);
+    await putWorkload("away", "away", ["api.github.com"]);
+    await when(name, isPhase("Active"));
   });
 
   test("a draft follows its component until somebody touches it, and is swept with its tool or its Workload only if nobody did", async () => {

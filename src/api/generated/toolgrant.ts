@@ -239,6 +239,10 @@ export interface ObservedDefinition {
    */
   readonly image?: string;
   /**
+   * The Workload's uid and generation that it was observed under, with a slash between them.
+   */
+  readonly workload?: string;
+  /**
    * What that code may touch now, in the words of `review.reach`.
    */
   readonly reach?: Reach;

@@ -12,14 +12,14 @@ import { workloadKey } from "./indexes.ts";
 import { type ComponentReader, isReady } from "./observe.ts";
 import { acceptsAnnotation, toolGrantReconciler } from "./reconciler.ts";
 
-/** Reconciles at once: each may read a component that nobody has read yet. */
-const workers = 4;
+/** Reconciles at once: each may wait for a component. */
+const workers = 8;
 
 /** What judges grants, and what drafts them. */
 export const toolGrantControllers = (context: OperatorContext): Runs[] => [grantController(context), draftController(context)];
 
 const grantController = ({ client, clock, random, stores, components, events, log }: OperatorContext): Controller => {
-  const reader: ComponentReader = { components, images: new Map() };
+  const reader: ComponentReader = { components, clock, images: new Map() };
   const applier = new Applier({ client, fieldManager: fieldManagers.toolgrant });
   const controller = new Controller({
     name: "toolgrant",

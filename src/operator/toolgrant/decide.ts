@@ -89,6 +89,7 @@ const observedOf = ({ farSide }: SeenGrant, { fn, definition, components }: Judg
     ...(text.length <= longestDefinition ? { text } : {}),
     ...(code ? { component: code.digest } : {}),
     ...(code && image !== undefined && image.length <= longestImage ? { image } : {}),
+    ...(farSide.workload === undefined ? {} : { workload: farSide.workload }),
     ...(code && isWithinBounds(code.reach) ? { reach: code.reach } : {}),
   };
 };

@@ -1,9 +1,13 @@
 import { isSha256Digest, type Sha256Digest } from "../../api/digest.ts";
-import { AmbitError, Transient, Waiting } from "../../api/errors.ts";
+import { AmbitError, Invalid, Transient, Waiting } from "../../api/errors.ts";
 import type { GrantedTool } from "../../api/generated/toolgrant.ts";
 import type { WorkloadComponent } from "../../api/generated/workload.ts";
+import { digestOfDefinitionText } from "../../grants/definition.ts";
+import { functionOfDefinition } from "../../grants/definition-function.ts";
 import type { Observed, ObservedCode, Reason } from "../../grants/judge.ts";
 import { reachOf } from "../../grants/reach.ts";
+import { abortScope } from "../../kube/abort-scope.ts";
+import type { Clock } from "../../kube/clock.ts";
 import { findOffered, offeredFunctions } from "../../wit/offered.ts";
 import type { ComponentStore, StoredComponent } from "../component-store.ts";
 import type { ClusterToolGrant, ClusterWorkload, Pod } from "../kinds.ts";
@@ -14,15 +18,28 @@ export interface FarSide {
   readonly observed: Observed;
   /** Where each observed code is, by its sha256. */
   readonly images: ReadonlyMap<Sha256Digest, string>;
-  readonly passing?: Reason;
+  /** The Workload that it was observed under, as `workloadVersion` gives it. */
+  readonly workload?: string;
+  readonly passing?: Reason & { readonly retryAfterMs: number };
 }
+
+/** Its uid and generation: what is the same is the same Workload with the same spec. */
+export const workloadVersion = ({ metadata }: ClusterWorkload): string => `${metadata.uid ?? ""}/${metadata.generation ?? 0}`;
 
 /** Where components come from, and what they turned out to be. */
 export interface ComponentReader {
   readonly components: ComponentStore;
+  readonly clock: Clock;
   /** By the sha256 of their bytes, images that pods may still run: remembered while this process lives. */
   readonly images: Map<Sha256Digest, string>;
 }
+
+/**
+ * How long a component is waited for. Pulls go on meanwhile and are asked for again; but a grant that is to be withdrawn must not wait behind those of registries that hang.
+ */
+const patienceMs = 300;
+const askAgainMs = 1_000;
+const retryMs = 15_000;
 
 /** Images that are remembered. */
 const imagesKept = 4096;
@@ -46,7 +63,7 @@ export const observeTool = async (
   const component = workload.spec.components.find(({ name }) => name === tool.component);
   if (!component) return absent("ComponentMissing", `the Workload ${tool.workload} has no component ${tool.component}`);
   try {
-    const named = await reader.components.fetch(workload, component, signal);
+    const named = await fetchSoon(reader, workload, component, signal);
     remember(reader, named);
     const found = [named];
     for (const digest of otherCode(pods, named.digest)) {
@@ -58,13 +75,49 @@ export const observeTool = async (
     return {
       observed: { codes: found.map((stored) => codeOf(workload, component, stored, tool)) },
       images: new Map(found.map(({ digest, resolved }) => [digest, resolved])),
+      workload: workloadVersion(workload),
     };
   } catch (thrown) {
     signal.throwIfAborted();
     if (!(thrown instanceof AmbitError)) throw thrown;
     const reason = { code: thrown.code, message: `${tool.workload}/${tool.component}: ${thrown.message}` };
-    const isPassing = thrown instanceof Transient || thrown instanceof Waiting;
-    return { ...absent(reason.code, reason.message), ...(isPassing ? { passing: reason } : {}) };
+    if (!(thrown instanceof Transient || thrown instanceof Waiting)) return absent(reason.code, reason.message);
+    const passing = { ...reason, retryAfterMs: thrown instanceof Waiting ? thrown.retryAfterMs : retryMs };
+    return { ...(asObserved(status, workload) ?? absent(reason.code, reason.message)), passing };
+  }
+};
+
+/**
+ * What was observed before, where nothing changed since: a registry that is away when the operator starts anew withdraws no tool whose pods serve. The definition proves itself
+ * by its digest, and nobody but the operator writes statuses.
+ */
+const asObserved = (status: ClusterToolGrant["status"], workload: ClusterWorkload): FarSide | null => {
+  const { digest, text, component, reach, image, workload: under } = status?.observed ?? {};
+  if (under !== workloadVersion(workload) || text === undefined || reach === undefined) return null;
+  if (component === undefined || !isSha256Digest(component) || digestOfDefinitionText(text) !== digest) return null;
+  try {
+    const code = { digest: component, reach, fn: functionOfDefinition(text) };
+    return { observed: { codes: [code] }, images: new Map(image === undefined ? [] : [[component, image]]), workload: under };
+  } catch (thrown) {
+    if (thrown instanceof Invalid) return null;
+    throw thrown;
+  }
+};
+
+/** Throws `Waiting` (`Pulling`) besides what `fetch` throws. */
+const fetchSoon = async (
+  { components, clock }: ComponentReader,
+  workload: ClusterWorkload,
+  component: WorkloadComponent,
+  signal: AbortSignal,
+): Promise<StoredComponent> => {
+  const scope = abortScope(signal);
+  const cancel = clock.after(patienceMs, () => scope.abort(new Waiting("Pulling", `${component.image} is being pulled`, askAgainMs)));
+  try {
+    return await components.fetch(workload, component, scope.signal);
+  } finally {
+    cancel();
+    scope.release();
   }
 };
 
@@ -90,13 +143,13 @@ export const isReady = ({ metadata, status }: Pod): boolean =>
 
 /** Code that the Workload named before. Null where it can't be read any more: then nothing is approved for it. */
 const olderCode = async (
-  { components }: ComponentReader,
+  reader: ComponentReader,
   workload: ClusterWorkload,
   component: WorkloadComponent,
   signal: AbortSignal,
 ): Promise<StoredComponent | null> => {
   try {
-    return await components.fetch(workload, component, signal);
+    return await fetchSoon(reader, workload, component, signal);
   } catch (thrown) {
     signal.throwIfAborted();
     // The registry may have forgotten it, or the docs that the Workload adds now don't fit it.

@@ -22,9 +22,6 @@ export interface ToolGrantDeps {
   readonly clock: Clock;
 }
 
-/** Passing faults of a registry are looked at again after this, besides the Workload's own controller, which asks for the same component. */
-const retryMs = 15_000;
-
 /** Keeps one ToolGrant's status true. Writes nothing else: its spec is a person's. */
 export const toolGrantReconciler =
   (deps: ToolGrantDeps): Reconciler =>
@@ -102,7 +99,7 @@ const tell = ({ events }: ToolGrantDeps, grant: ClusterToolGrant, { phase, reaso
 };
 
 const outcomeOf = ({ farSide }: SeenGrant, { phase, reasons }: GrantVerdict): Outcome => {
-  if (farSide.passing) return { kind: "waiting", retryAfterMs: retryMs, on: farSide.passing.message };
+  if (farSide.passing) return { kind: "waiting", retryAfterMs: farSide.passing.retryAfterMs, on: farSide.passing.message };
   const [first] = reasons;
   return (phase === "Drifted" || phase === "Invalid") && first ? { kind: "stalled", reason: first.code, message: first.message } : done;
 };

@@ -29,7 +29,7 @@ const seen = (grant: ClusterToolGrant, codes: readonly ObservedCode[], changes: 
 
 const absent = (reason: string, passing: boolean): SeenGrant["farSide"] => {
   const found = { code: reason, message: `${reason} is so` };
-  return { observed: { codes: [], absent: found }, images: new Map(), ...(passing ? { passing: found } : {}) };
+  return { observed: { codes: [], absent: found }, images: new Map(), ...(passing ? { passing: { ...found, retryAfterMs: 1 } } : {}) };
 };
 
 const elsewhere = { subjects: [{ kind: "ServiceAccount", name: "triage", namespace: "elsewhere" }] } as const;

@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { sha256Of } from "../../../../src/api/digest.ts";
+import { Stalled } from "../../../../src/api/errors.ts";
+import { definitionDigest, definitionText } from "../../../../src/grants/definition.ts";
+import type { ComponentStore, StoredComponent } from "../../../../src/operator/component-store.ts";
+import type { ClusterToolGrant, ClusterWorkload } from "../../../../src/operator/kinds.ts";
+import { observeTool, workloadVersion } from "../../../../src/operator/toolgrant/observe.ts";
+import { code, grantOf, listIssues, reach } from "../../grants/issues-tool.ts";
+import { ManualClock } from "../../kube/manual-clock.ts";
+
+const workload = {
+  metadata: { name: "github", namespace: "agents", uid: "w", generation: 2 },
+  spec: { components: [{ name: "github", image: "i" }], draftGrants: true, allowTags: false, suspend: false },
+} as unknown as ClusterWorkload;
+
+const grantSeen = (observed: Partial<NonNullable<NonNullable<ClusterToolGrant["status"]>["observed"]>> = {}): ClusterToolGrant => {
+  const fn = listIssues();
+  const facts = { digest: definitionDigest(fn), text: definitionText(fn), component: code, reach, workload: workloadVersion(workload) };
+  return { ...(grantOf() as ClusterToolGrant), status: { phase: "Active", observed: { ...facts, ...observed } } };
+};
+
+/** A registry that never answers, as the component store sees it: it waits for as long as it is let. */
+const hanging: ComponentStore = {
+  fetch: (_, __, signal) =>
+    new Promise((_resolve, reject) => signal?.addEventListener("abort", () => reject(signal.reason as Error), { once: true })),
+};
+
+const observing = async (components: ComponentStore, grant: ClusterToolGrant) => {
+  const clock = new ManualClock();
+  const result = observeTool({ components, clock, images: new Map() }, grant, workload, [], new AbortController().signal);
+  clock.pass(1000);
+  return result;
+};
+
+test("a registry that hangs is not waited for, and is asked again soon", async () => {
+  const { observed, passing } = await observing(hanging, grantOf() as ClusterToolGrant);
+  assert.deepEqual(observed.codes, []);
+  assert.equal(observed.absent?.code, "Pulling");
+  assert.equal(passing?.retryAfterMs, 1000);
+});
+
+test("what was observed of the same Workload still counts while its registry is away", async () => {
+  const { observed, passing } = await observing(hanging, grantSeen());
+  assert.deepEqual(
+    observed.codes.map(({ digest, fn }) => [digest, fn && definitionDigest(fn)]),
+    [[code, definitionDigest(listIssues())]],
+  );
+  assert.equal(passing?.code, "Pulling");
+});
+
+const otherwise: Record<string, ClusterToolGrant> = {
+  "of another generation of the Workload": grantSeen({ workload: "w/1" }),
+  "of another Workload under its name": grantSeen({ workload: "v/2" }),
+  "that does not fit its digest": grantSeen({ text: definitionText(listIssues({ docs: "Another." })) }),
+  "that is no definition": grantSeen({ text: "{}", digest: `v1:${sha256Of("{}")}` }),
+  "without code": grantSeen({ component: "any" }),
+};
+
+for (const [what, grant] of Object.entries(otherwise)) {
+  test(`an observation ${what} counts for nothing`, async () => {
+    const { observed } = await observing(hanging, grant);
+    assert.deepEqual(observed.codes, []);
+  });
+}
+
+test("what a person must mend is not passed over for what was observed before", async () => {
+  const missing: ComponentStore = {
+    fetch: async (): Promise<StoredComponent> => {
+      throw new Stalled("ImageNotFound", "there is no such image");
+    },
+  };
+  const { observed, passing } = await observing(missing, grantSeen());
+  assert.deepEqual(observed.codes, []);
+  assert.equal(observed.absent?.code, "ImageNotFound");
+  assert.equal(passing, undefined);
+});
