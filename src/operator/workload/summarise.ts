@@ -65,7 +65,9 @@ const rolloutOf = (seen: Seen, name: string, digest: Sha256Digest, replicas: num
   const deployment = deploymentOf(seen, name);
   // The store may be behind what was just applied.
   const isCurrent = deployment !== undefined && (deployment.metadata.generation ?? 0) >= (generation ?? 0);
-  if (isCurrent && isRolledOut(deployment, replicas)) {
+  // A Deployment does not count pods that are on their way out.
+  const isStopping = replicas === 0 && podsOf(seen, name).length > 0;
+  if (isCurrent && isRolledOut(deployment, replicas) && !isStopping) {
     return replicas === 0
       ? { kind: "idle", message: "it runs no pods" }
       : { kind: "serving", message: `${replicas} of ${replicas} pods serve` };

@@ -131,6 +131,12 @@ describe("the conditions of a Workload", () => {
       reconciling: "False Settled",
       stalled: "False NothingToDo",
     },
+    "that is suspended, and whose last pod has not ended": {
+      of: { ...rolledOut(workload({ suspend: true, replicas: 0 })), pods: [pod(workload(), "issues", {})] },
+      ready: "False Stopping",
+      reconciling: "True Stopping",
+      stalled: "False NothingToDo",
+    },
     "that is suspended while a tool is offered": {
       of: { ...rolledOut(workload({ suspend: true })), activeGrants: 1 },
       ready: "False Withdrawing",
