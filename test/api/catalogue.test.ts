@@ -1,0 +1,139 @@
+import assert from "node:assert/strict";
+import { createPublicKey, X509Certificate } from "node:crypto";
+import { get } from "node:https";
+import { text } from "node:stream/consumers";
+import { after, before, describe, test } from "node:test";
+import type { TLSSocket } from "node:tls";
+import { sha256Of } from "../../src/api/digest.ts";
+import { type ClusterCatalogueEvent, runClusterCatalogue } from "../../src/catalogue/cluster-catalogue.ts";
+import { definitionText, digestOfDefinitionText } from "../../src/grants/definition.ts";
+import { grantDigest } from "../../src/grants/grant-digest.ts";
+import { newCertificateKey } from "../../src/identity/certificate.ts";
+import { certifyServer, newAuthority } from "../../src/identity/host-identity.ts";
+import { loadAccess } from "../../src/kube/access.ts";
+import { ClusterClient } from "../../src/kube/client.ts";
+import { systemClock } from "../../src/kube/clock.ts";
+import { rotatedTicketKeys, writeTicketKeys } from "../../src/tickets/ticket-keys.ts";
+import { type OwnApiServer, startOwnApiServer, whyNoOwnApiServer } from "../cluster/api-server.ts";
+import { becomes } from "../cluster/becomes.ts";
+import { installCrds } from "../cluster/crds.ts";
+import { grantSpec, listIssues } from "../unit/catalogue/world.ts";
+
+/** The catalogue on a real API server, which judges its tokens, tells it of grants and keys, and goes away. */
+describe("a catalogue on a real API server", { skip: whyNoOwnApiServer() ?? false }, () => {
+  const authority = newAuthority("catalogue", Date.now());
+  const ending = new AbortController();
+  const events: ClusterCatalogueEvent[] = [];
+  let server: OwnApiServer;
+  let client: ClusterClient;
+  let running: Promise<void>;
+
+  const make = async (path: string, body: object): Promise<{ readonly status?: { readonly token?: string } }> => {
+    const answer = await server.request("POST", path, body);
+    assert.ok(answer.status < 300, answer.body);
+    return JSON.parse(answer.body);
+  };
+  const patch = async (path: string, body: object): Promise<void> => {
+    const answer = await server.request("PATCH", path, body, "application/merge-patch+json");
+    assert.ok(answer.status < 300, answer.body);
+  };
+  const token = async (account: string, audience: string): Promise<string> => {
+    const spec = { audiences: [audience], expirationSeconds: 600 };
+    const path = `/api/v1/namespaces/agents/serviceaccounts/${account}/token`;
+    return (await make(path, { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec })).status?.token ?? "";
+  };
+  const certificate = (): { "tls.crt": string; "tls.key": string } => {
+    const key = newCertificateKey();
+    const crt = certifyServer(authority, ["localhost"], createPublicKey(key), Date.now(), 3_600_000);
+    return { "tls.crt": crt, "tls.key": key.export({ type: "pkcs8", format: "pem" }).toString() };
+  };
+
+  const port = (): number => events.flatMap((event) => (event.kind === "listening" ? [event.address.port] : []))[0] ?? 0;
+  const ask = (bearer: string | null, path = "/v1/declarations"): Promise<{ status: number; body: string; shown: string }> =>
+    new Promise((resolve, reject) => {
+      const headers = bearer === null ? {} : { authorization: `Bearer ${bearer}` };
+      get({ host: "localhost", port: port(), path, ca: authority.certificate, agent: false, headers }, (response) => {
+        const shown = (response.socket as TLSSocket).getPeerX509Certificate()?.fingerprint256 ?? "";
+        text(response).then((body) => resolve({ status: response.statusCode ?? 0, body, shown }), reject);
+      }).on("error", reject);
+    });
+  const eventually = async (what: string, holds: () => Promise<boolean>): Promise<void> => {
+    assert.ok(await becomes(holds, 60_000), what);
+  };
+
+  before(async () => {
+    server = await startOwnApiServer();
+    await installCrds(server.request);
+    for (const name of ["agents", "ambit-system"]) await make("/api/v1/namespaces", { metadata: { name } });
+    for (const name of ["triage", "other"]) await make("/api/v1/namespaces/agents/serviceaccounts", { metadata: { name } });
+    const access = await loadAccess({ file: server.kubeconfig });
+    client = new ClusterClient({ access, clock: systemClock, random: Math.random, userAgent: "ambit-catalogue" });
+    running = runClusterCatalogue(
+      { address: "localhost", port: 0, namespace: "ambit-system", hosts: ["localhost"], audience: "ambit", plainHttp: false },
+      { client, clock: systemClock, random: Math.random, journal: () => {}, tell: (event) => events.push(event) },
+      ending.signal,
+    );
+  });
+
+  after(async () => {
+    ending.abort();
+    await running;
+    await client?.close();
+    await server?.[Symbol.asyncDispose]();
+  });
+
+  test("listens once it has a certificate, and is ready once there is a key to sign with", async () => {
+    await make("/api/v1/namespaces/ambit-system/secrets", { metadata: { name: "ambit-catalogue-tls" }, stringData: certificate() });
+    await eventually("it listens", async () => port() !== 0);
+    assert.equal((await ask(null, "/readyz")).status, 503);
+    const keys = writeTicketKeys(rotatedTicketKeys([], Date.now()));
+    await make("/api/v1/namespaces/ambit-system/secrets", { metadata: { name: "ambit-tickets" }, stringData: { "keys.json": keys } });
+    await eventually("it is ready", async () => (await ask(null, "/readyz")).status === 200);
+  });
+
+  test("knows a token of its audience, and no other", async () => {
+    assert.equal((await ask(await token("triage", "ambit"))).status, 200);
+    assert.equal((await ask(await token("triage", "vault"))).status, 401);
+    assert.equal((await ask("a.b.c")).status, 401);
+    assert.equal((await ask(null)).status, 401);
+  });
+
+  test("offers a grant that is live to whom it names, until it drifts", async () => {
+    const spec = grantSpec();
+    const definition = definitionText(listIssues);
+    const digest = digestOfDefinitionText(definition);
+    const code = sha256Of("code");
+    const reach = { hosts: [], volumes: [], secrets: [], imports: [] };
+    const review = { definition: digest, grant: grantDigest(spec), reach, component: [code] };
+    const grants = "/apis/ambit.dev/v1alpha1/namespaces/agents/toolgrants";
+    const metadata = { name: "list-issues" };
+    await make(grants, { apiVersion: "ambit.dev/v1alpha1", kind: "ToolGrant", metadata, spec: { ...spec, review } });
+    const status = { phase: "Active", observedGeneration: 1, observed: { digest, text: definition }, components: [code] };
+    await patch(`${grants}/list-issues/status`, { status });
+    const mine = await token("triage", "ambit");
+    await eventually("it is offered", async () => (await ask(mine)).body.includes('"list_issues"'));
+    assert.equal((await ask(await token("other", "ambit"))).body, "[]");
+    await patch(`${grants}/list-issues/status`, { status: { phase: "Drifted" } });
+    await eventually("it is withdrawn", async () => (await ask(mine)).body === "[]");
+  });
+
+  test("shows a new certificate when there is one, to who connects then", async () => {
+    const renewed = certificate();
+    await patch("/api/v1/namespaces/ambit-system/secrets/ambit-catalogue-tls", { stringData: renewed });
+    const wanted = new X509Certificate(renewed["tls.crt"]).fingerprint256;
+    await eventually("it is shown", async () => (await ask(null, "/healthz")).shown === wanted);
+  });
+
+  test("serves whom it knows while the API server is away, lets nobody new in, and goes on after that", async () => {
+    const known = await token("triage", "ambit");
+    const unknown = await token("other", "ambit");
+    assert.equal((await ask(known)).status, 200);
+    await server.stop("SIGKILL");
+    assert.equal((await ask(known)).status, 200);
+    assert.equal((await ask(unknown)).status, 503);
+    await server.start();
+    await eventually("it lets in whom the API server knows", async () => (await ask(unknown)).status === 200);
+    await patch("/apis/ambit.dev/v1alpha1/namespaces/agents/toolgrants/list-issues/status", { status: { phase: "Active" } });
+    await eventually("it hears of what changes", async () => (await ask(known)).body.includes('"list_issues"'));
+  });
+});
