@@ -2,7 +2,11 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { defaultHostLimits } from "../src/api/host.ts";
-import { startComponentPool } from "../test/support/component-pool.ts";
+import { GuestCalls } from "../src/host/guest-calls.ts";
+import { guestImports } from "../src/host/guest-imports.ts";
+import type { Instantiate } from "../src/host/tool-instance.ts";
+import type { WorkerReply } from "../src/host/worker-protocol.ts";
+import { loaded, startComponentPool } from "../test/support/component-pool.ts";
 import { atOnce, type Figure, oneAtATime, percentile } from "./measure.ts";
 
 const components = fileURLToPath(new URL("../test/fixtures/components/", import.meta.url));
@@ -35,7 +39,7 @@ const subjects: readonly Subject[] = [
   },
 ];
 
-/** Calls in one worker of the host, a fresh instance each, without HTTP and tickets: the worker's thread is the one core. */
+/** Calls inside the host, a fresh instance each, without HTTP and tickets. */
 export const freshInstanceFigures = async (): Promise<Figure[]> => {
   const figures: Figure[] = [];
   for (const subject of subjects) figures.push(...(await measured(subject)));
@@ -44,16 +48,45 @@ export const freshInstanceFigures = async (): Promise<Figure[]> => {
 
 const measured = async (subject: Subject): Promise<Figure[]> => {
   const bytes = await readFile(join(components, subject.file));
+  return [...(await inOneThread(subject, bytes)), await throughAWorker(subject, bytes)];
+};
+
+/** An instance made, called and ended, and the garbage collected, in this thread alone: what one core gives. */
+const inOneThread = async (subject: Subject, bytes: Uint8Array): Promise<Figure[]> => {
+  const { setup, remove } = await loaded(bytes);
+  const { instantiate } = (await import(setup.source)) as { instantiate: Instantiate };
+  const guests = guestImports(setup.wasi, setup.component.imports, () => undefined);
+  const collectGarbage = () => void globalThis.gc?.();
+  const calls = new GuestCalls({ ...setup, instantiate, makeImports: () => guests.make(), collectGarbage });
+  const samples = await oneAtATime(4000, 500, async () => {
+    calls.prepare(1);
+    answered(subject, await calls.run({ kind: "call", ...callOf(subject) }));
+    calls.collect();
+  });
+  await remove();
+  const mean = samples.reduce((sum, ms) => sum + ms, 0) / samples.length;
+  return [
+    { name: `fresh instance a call, ${subject.what}, one core`, value: 1000 / mean, unit: "calls/s", aim: subject.aim },
+    { name: "the same, p50", value: percentile(samples, 0.5), unit: "ms", aim: null },
+  ];
+};
+
+/** The same with the thread that speaks HTTP beside it, which hands calls to the worker. */
+const throughAWorker = async (subject: Subject, bytes: Uint8Array): Promise<Figure> => {
   const pool = await startComponentPool(bytes, { limits: { ...defaultHostLimits, concurrency: 1 } });
-  const call = async (): Promise<void> => {
-    const { reply } = await pool.run({ interface: subject.interface, function: subject.function, arguments: JSON.stringify(subject.args) });
-    if (reply.kind !== "answer") throw new Error(`${subject.what}: ${JSON.stringify(reply)}`);
-  };
-  const samples = await oneAtATime(2000, 500, call);
+  const call = async () => answered(subject, (await pool.run(callOf(subject))).reply);
+  await atOnce(500, 4, call);
   const rate = await atOnce(5000, 4, call);
   await pool.close();
-  return [
-    { name: `fresh instance a call, ${subject.what}, one worker`, value: rate, unit: "calls/s", aim: subject.aim },
-    { name: `the same, one at a time, p50`, value: percentile(samples, 0.5), unit: "ms", aim: null },
-  ];
+  return { name: "the same, through one worker thread", value: rate, unit: "calls/s", aim: null };
+};
+
+const callOf = (subject: Subject) => ({
+  interface: subject.interface,
+  function: subject.function,
+  arguments: JSON.stringify(subject.args),
+});
+
+const answered = (subject: Subject, reply: WorkerReply): void => {
+  if (reply.kind !== "answer") throw new Error(`${subject.what}: ${JSON.stringify(reply)}`);
 };
