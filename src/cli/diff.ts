@@ -1,5 +1,5 @@
 import { lstat } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
+import { resolve } from "node:path";
 import { Invalid } from "../api/errors.ts";
 import type { JudgedGrant } from "../local/desired.ts";
 import { folderOfWorkloads, lookAt } from "../local/look.ts";
@@ -36,7 +36,7 @@ export const grantsAt = async (terminal: Terminal, path: string, options: DiffOp
   const { objects } = await loadManifests(absolute);
   const own = objects.filter((object) => object.kind === "ToolGrant");
   const folder = options.folder ? resolve(terminal.folder, options.folder) : await folderOfWorkloads(absolute, own);
-  const { plan } = await lookAt(folder === dirname(absolute) || absolute.startsWith(`${folder}/`) ? folder : folder, source);
+  const { plan } = await lookAt(folder, source);
   return plan.grants.filter(({ written }) => resolve(written.file) === absolute);
 };
 

@@ -1,4 +1,5 @@
 import { Command } from "commander";
+import { withDecisionOptions } from "./decision-options.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** The commands of `kubectl ambit`: reviews in a cluster, with kubectl's options for which one. */
@@ -33,15 +34,11 @@ export const kubectlProgram = (terminal: Terminal): Command => {
     .option("-A, --all-namespaces", "of every namespace")
     .action(async (names, options) => (await import("./kubectl-diff.ts")).kubectlDiff(terminal, names, options));
 
-  command("approve", "show what a model would read and what the tool may touch, then approve exactly that; prints the manifest to commit")
-    .argument("<name...>", "the grants")
-    .option("--yes", "approve without asking")
-    .option("--subject <subject>", "who may call: ServiceAccount:namespace/name, Group:name or User:name; may be repeated", collect, [])
-    .option("--read-only", "set mutates: false, the tool changes nothing outside itself")
-    .option("--accept-untrusted", "let untrusted arguments, such as all that a model writes, reach a tool that mutates")
-    .option("--allow-hidden <U+XXXX>", "accept this invisible or look-alike character in the declaration; may be repeated", collect, [])
-    .option("--any-component", "approve whatever code serves this definition, instead of the digest seen now")
-    .option("--keep-component", "keep the digest reviewed before beside the one seen now, for a rollout")
+  withDecisionOptions(
+    command("approve", "show what a model would read and what the tool may touch, then approve exactly that; prints the manifest to commit")
+      .argument("<name...>", "the grants")
+      .option("--yes", "approve without asking"),
+  )
     .option("--also-component <sha256>", "approve this code too, which is to run next")
     .option("--reviewer <name>", "who approves, as recorded (default: whom the API server takes you for)")
     .option("--note <text>", "why, as recorded")
@@ -49,5 +46,3 @@ export const kubectlProgram = (terminal: Terminal): Command => {
 
   return ambit;
 };
-
-const collect = (value: string, before: string[]): string[] => [...before, value];

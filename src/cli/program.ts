@@ -1,6 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { ambitNamespace } from "../api/cluster-names.ts";
 import { AmbitError, Invalid, Refused, Stalled, Transient, Waiting } from "../api/errors.ts";
+import { collect, withDecisionOptions } from "./decision-options.ts";
 import { Exit, exitCodes, printable, type Terminal, tone } from "./terminal.ts";
 
 /**
@@ -66,19 +67,15 @@ export const program = (terminal: Terminal): Command => {
     .option("--json", "print JSON")
     .action(async (folder, options) => (await import("./review.ts")).review(terminal, folder, options));
 
-  ambit
-    .command("approve")
-    .description("show what a model would read and what the tool may touch, then record the approval in the file")
-    .argument("<file...>", "files with ToolGrants")
-    .option("--yes", "approve without asking")
-    .option("--grant <name>", "only the grant of this name")
-    .option("--folder <folder>", "folder with the Workload (default: the file's, or the nearest above that has it)")
-    .option("--subject <subject>", "who may call: ServiceAccount:namespace/name, Group:name or User:name; may be repeated", collect, [])
-    .option("--read-only", "set mutates: false, the tool changes nothing outside itself")
-    .option("--accept-untrusted", "let untrusted arguments, such as all that a model writes, reach a tool that mutates")
-    .option("--allow-hidden <U+XXXX>", "accept this invisible or look-alike character in the declaration; may be repeated", collect, [])
-    .option("--any-component", "approve whatever code serves this definition, instead of the digest seen now")
-    .option("--keep-component", "keep the digest reviewed before beside the one seen now, for a rollout")
+  withDecisionOptions(
+    ambit
+      .command("approve")
+      .description("show what a model would read and what the tool may touch, then record the approval in the file")
+      .argument("<file...>", "files with ToolGrants")
+      .option("--yes", "approve without asking")
+      .option("--grant <name>", "only the grant of this name")
+      .option("--folder <folder>", "folder with the Workload (default: the file's, or the nearest above that has it)"),
+  )
     .option("--reviewer <name>", "who approves, as recorded (default: git's user.email, or the user's name)")
     .option("--note <text>", "why, as recorded")
     .addOption(cacheOption())
@@ -208,8 +205,6 @@ const exitCodeOf = (error: AmbitError): number => {
   if (error instanceof Transient || error instanceof Waiting) return exitCodes.unavailable;
   return error instanceof Invalid || error instanceof Stalled ? exitCodes.invalid : exitCodes.negative;
 };
-
-const collect = (value: string, before: string[]): string[] => [...before, value];
 
 const portOf = (text: string): number => {
   const port = Number(text);
