@@ -55,7 +55,7 @@ export class GuestCalls {
   readonly #deps: GuestDeps;
   readonly #functions: ReadonlyMap<string, WitFunction>;
   readonly #ready: LiveInstance[] = [];
-  readonly #shelf: MemoryShelf;
+  readonly #shelf: MemoryShelf<WebAssembly.Module>;
   /**
    * Whether an instance's code may go on after its call returned: it awaits an import, or is asynchronous by itself. Then its memory is never another's.
    */
@@ -65,7 +65,7 @@ export class GuestCalls {
 
   constructor(deps: GuestDeps) {
     this.#deps = deps;
-    this.#shelf = new MemoryShelf(deps.memories);
+    this.#shelf = new MemoryShelf(wantedByModule(deps));
     this.#mayGoOn = deps.component.isAsynchronous || guestSuspends(deps.component.imports);
     this.#functions = new Map(deps.component.functions.map((fn) => [functionKey(fn.interface, fn.name), fn]));
   }
@@ -159,6 +159,15 @@ export class GuestCalls {
     return { tool, held };
   }
 }
+
+const wantedByModule = ({ modules, memories }: GuestDeps): Map<WebAssembly.Module, MemoryPages> => {
+  const wanted = new Map<WebAssembly.Module, MemoryPages>();
+  for (const [name, module] of modules) {
+    const pages = memories.get(name);
+    if (pages) wanted.set(module, pages);
+  }
+  return wanted;
+};
 
 /** Calls and awaits only a promise of the engine: a value of the guest's may have a member `then`. */
 const settle = async (

@@ -9,24 +9,24 @@ const keptPerModule = 2;
  *
  * What is given is as new: zero throughout and of its first size. A memory that has grown can't shrink, and is never given again.
  */
-export class MemoryShelf {
-  readonly #wanted: ReadonlyMap<string, MemoryPages>;
-  readonly #kept = new Map<string, WebAssembly.Memory[]>();
+export class MemoryShelf<Module> {
+  readonly #wanted: ReadonlyMap<Module, MemoryPages>;
+  readonly #kept = new Map<Module, WebAssembly.Memory[]>();
 
   /** `wanted`: what each core module imports of the host; modules without a memory are absent. */
-  constructor(wanted: ReadonlyMap<string, MemoryPages>) {
+  constructor(wanted: ReadonlyMap<Module, MemoryPages>) {
     this.#wanted = wanted;
   }
 
   /** Null for a module that has no memory of its own. */
-  take(module: string): WebAssembly.Memory | null {
+  take(module: Module): WebAssembly.Memory | null {
     const pages = this.#wanted.get(module);
     if (pages === undefined) return null;
     return this.#kept.get(module)?.pop() ?? new WebAssembly.Memory({ initial: pages.initial, maximum: pages.maximum });
   }
 
   /** Whether the memory was taken; one that was not is garbage. */
-  giveBack(module: string, memory: WebAssembly.Memory): boolean {
+  giveBack(module: Module, memory: WebAssembly.Memory): boolean {
     const kept = this.#kept.get(module) ?? [];
     const bytes = memory.buffer.byteLength;
     if (bytes !== (this.#wanted.get(module)?.initial ?? 0) * pageBytes || kept.length >= keptPerModule) return false;

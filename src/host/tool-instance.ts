@@ -17,29 +17,27 @@ type Exported = (...parameters: readonly unknown[]) => unknown;
 /** One instance of the component, all of it made at once: stepping through it with promises would cost five times as much. */
 export class ToolInstance {
   readonly guard: LiftingGuard;
-  readonly #memories: { readonly module: string; readonly memory: WebAssembly.Memory }[] = [];
+  readonly #memories: { readonly module: WebAssembly.Module; readonly memory: WebAssembly.Memory }[] = [];
   readonly #exports: Readonly<Record<string, unknown>>;
   calls = 0;
 
   constructor(
     instantiate: Instantiate,
     modules: ReadonlyMap<string, WebAssembly.Module>,
-    shelf: MemoryShelf,
+    shelf: MemoryShelf<WebAssembly.Module>,
     imports: object,
     liftingLimit: number,
   ) {
     this.guard = new LiftingGuard(liftingLimit);
-    const names = new Map([...modules].map(([name, module]) => [module, name]));
     const getCoreModule = (name: string): WebAssembly.Module => {
       const module = modules.get(name);
       if (module === undefined) throw new Error(`the transpiled component asks for a core module ${name} that it doesn't have`);
       return module;
     };
     const instantiateCore = (module: WebAssembly.Module, wanted?: WebAssembly.Imports): WebAssembly.Instance => {
-      const name = names.get(module) ?? "";
-      const memory = shelf.take(name);
+      const memory = shelf.take(module);
       if (memory === null) return new WebAssembly.Instance(module, wanted);
-      this.#memories.push({ module: name, memory });
+      this.#memories.push({ module, memory });
       return new WebAssembly.Instance(module, { ...wanted, [hostMemory.module]: { [hostMemory.name]: memory } });
     };
     // Never awaited: a component may export a function named `then`.
@@ -64,7 +62,7 @@ export class ToolInstance {
    * Gives the memories back for another instance, and tells how many bytes were not taken. Only for an instance whose code can never run again: one that
    * awaits nothing, and that nobody will call.
    */
-  giveBack(shelf: MemoryShelf): number {
+  giveBack(shelf: MemoryShelf<WebAssembly.Module>): number {
     let left = 0;
     for (const { module, memory } of this.#memories.splice(0)) if (!shelf.giveBack(module, memory)) left += memory.buffer.byteLength;
     return left;

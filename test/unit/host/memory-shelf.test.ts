@@ -5,7 +5,7 @@ import { MemoryShelf } from "../../../src/host/memory-shelf.ts";
 const shelf = () => new MemoryShelf(new Map([["main", { initial: 1, maximum: 3 }]]));
 
 /** The memory that the shelf gives, which it must. */
-const taken = (from: MemoryShelf): WebAssembly.Memory => {
+const taken = (from: MemoryShelf<string>): WebAssembly.Memory => {
   const memory = from.take("main");
   assert.ok(memory);
   return memory;
