@@ -50,13 +50,15 @@ export class HostFleet {
   readonly #deps: FleetDeps;
   readonly #slots = new Map<string, Slot>();
   readonly #stopping = new Set<Promise<void>>();
+  #isClosed = false;
 
   constructor(deps: FleetDeps) {
     this.#deps = deps;
   }
 
-  /** Starts and stops what differs. Resolves when each new host is ready or has failed once. */
+  /** Starts and stops what differs. Resolves when each new host is ready or has failed once. Nothing starts in a fleet that was closed. */
   async apply(hosts: readonly DesiredHost[]): Promise<void> {
+    if (this.#isClosed) return;
     const wanted = new Map(hosts.map((host) => [slotName(host.key), host]));
     for (const [name, slot] of this.#slots) if (!wanted.has(name)) this.#withdraw(name, slot);
     await Promise.all([...wanted].map(([name, host]) => this.#bring(name, host)));
@@ -79,6 +81,7 @@ export class HostFleet {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     for (const [name, slot] of this.#slots) this.#withdraw(name, slot);
     await Promise.all(this.#stopping);
   }

@@ -153,11 +153,13 @@ export class LocalRuntime {
   /** Ends the calls under way, the hosts and the watch. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#watch?.close();
     clearInterval(this.#rotation);
-    clearTimeout(this.#retry);
     await this.#catalogue.close();
     await this.#fleet.close();
+    // A look under way sets a watch and a timer at its end; whoever asked for it hears how it went.
+    await this.#looking?.catch(() => undefined);
+    this.#watch?.close();
+    clearTimeout(this.#retry);
     await this.#dispatcher.close();
     await this.#volumes.close();
   }
