@@ -1,3 +1,4 @@
+import type { ContentBlock } from "./content.ts";
 import type { Sha256Digest } from "./digest.ts";
 import type { JsonValue } from "./json.ts";
 
@@ -120,10 +121,18 @@ export interface CanaryAnswer {
  * - `ok`: `text` is what the model reads; `structured` is present when there is a value.
  * - `tool-error`: the function returned its error; `text` says it.
  * - `failed`: a trap, a deadline, a cap, a busy host. `ran` tells whether guest code may have had an effect.
+ *
+ * `content` is there where an answer is more than one text; `text` then holds its texts, joined by line breaks.
  */
 export type HostReply =
-  | { readonly outcome: "ok"; readonly text: string; readonly structured?: JsonValue; readonly stats: HostStats }
-  | { readonly outcome: "tool-error"; readonly text: string; readonly stats: HostStats }
+  | {
+      readonly outcome: "ok";
+      readonly text: string;
+      readonly content?: readonly ContentBlock[];
+      readonly structured?: JsonValue;
+      readonly stats: HostStats;
+    }
+  | { readonly outcome: "tool-error"; readonly text: string; readonly content?: readonly ContentBlock[]; readonly stats: HostStats }
   | { readonly outcome: "failed"; readonly code: string; readonly text: string; readonly ran: boolean; readonly stats: HostStats };
 
 export interface HostStats {

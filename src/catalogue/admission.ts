@@ -1,4 +1,5 @@
 import type { KeyObject } from "node:crypto";
+import type { ContentBlock } from "../api/content.ts";
 import { type Sha256Digest, sha256Of } from "../api/digest.ts";
 import { type Invalid, messageOf } from "../api/errors.ts";
 import type { HostReply } from "../api/host.ts";
@@ -58,6 +59,8 @@ export type Judge = (caller: Caller, offers: Offers, request: CallRequest, now: 
 export interface CallAnswer {
   readonly outcome: CallOutcome;
   readonly text: string;
+  /** Where the answer is more than one text; `text` then holds its texts. */
+  readonly content?: readonly ContentBlock[];
   readonly structured?: JsonValue;
   /** Why, for operators: never sent to a caller who is none. */
   readonly reason?: { readonly call: string; readonly gate: string | null; readonly code: string; readonly message: string };
