@@ -65,6 +65,8 @@ const resources: readonly Resource[] = [
       "spec.declaration": "GrantedDeclaration",
       "spec.subjects[]": "Subject",
       "spec.fields[]": "FieldRule",
+      "spec.rateLimit": "RateLimit",
+      "spec.maxEgressBytes": "EgressBudget",
       "spec.review": "Review",
       "status.observed": "ObservedDefinition",
       "status.changes[]": "ObservedChange",

@@ -81,6 +81,8 @@ export const shownGrant = (terminal: Terminal, { grant, reach, component, change
     `    parameters   ${printable(compactJson(declaration.parameters))}`,
     `  Who may call:  ${printable(subjectsText(spec.subjects ?? []))}`,
     `  It ${spec.mutates === false ? "changes nothing" : "may change things"}; data up to ${spec.egressCeiling ?? "Internal"} may be sent to it.`,
+    `  Its answers count as ${spec.outputSensitivity ?? "Internal"} at least.`,
+    ...limitLines(spec),
     ...ruleLines(spec.fields ?? []),
     `  It may touch:  ${printable(reachText(reach))}`,
     `  Its code:      ${component === "any" ? "whatever serves this definition" : component.join(", ")}`,
@@ -101,6 +103,13 @@ export const changeLines = (terminal: Terminal, changes: readonly Change[], inde
 
 const ruleLines = (fields: NonNullable<ToolGrant["spec"]["fields"]>): string[] =>
   fields.map(({ path, ...rule }) => `  Arguments at ${JSON.stringify(path)}: ${printable(compactJson({ ...rule }))}`);
+
+const limitLines = ({ rateLimit, maxEgressBytes }: ToolGrant["spec"]): string[] => [
+  ...(rateLimit ? [`  Each caller may call it ${rateLimit.count} times in ${printable(rateLimit.window)}.`] : []),
+  ...(maxEgressBytes
+    ? [`  Each caller may send it ${printable(maxEgressBytes.bytes)} bytes of arguments in ${printable(maxEgressBytes.window)}.`]
+    : []),
+];
 
 const reachText = (reach: Reach): string => {
   const parts = [

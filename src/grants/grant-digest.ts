@@ -19,4 +19,5 @@ const isDefault = (key: string, value: JsonValue | undefined): boolean =>
   value === undefined ||
   (key === "mutates" && value === true) ||
   (key === "egressCeiling" && value === "Internal") ||
+  (key === "outputSensitivity" && value === "Internal") ||
   (Array.isArray(value) && value.length === 0);

@@ -35,6 +35,12 @@ export interface ToolGrantSpec {
    */
   readonly egressCeiling: "Public" | "Internal" | "Confidential" | "Secret";
   /**
+   * How sensitive what the tool answers is at least; `Internal` unless given. An answer is never less sensitive than what the tool was sent.
+   */
+  readonly outputSensitivity?: "Public" | "Internal" | "Confidential" | "Secret";
+  readonly rateLimit?: RateLimit;
+  readonly maxEgressBytes?: EgressBudget;
+  /**
    * Where arguments must come from. Every rule must hold.
    *
    * @maxItems 64
@@ -100,6 +106,32 @@ export interface Subject {
    * Namespace of the ServiceAccount.
    */
   readonly namespace?: string;
+}
+/**
+ * How often one caller may call the tool. Every call that passed the other gates counts, unless no host could be asked to run it.
+ */
+export interface RateLimit {
+  /**
+   * Calls of one caller within `window`.
+   */
+  readonly count: number;
+  /**
+   * The length of the window, in `s`, `m`, `h` or `d`, at most 31 days. It ends now, at any moment.
+   */
+  readonly window: string;
+}
+/**
+ * How much one caller may send to the tool, whatever its sensitivity.
+ */
+export interface EgressBudget {
+  /**
+   * Bytes of arguments, as canonical JSON, of all calls of one caller within `window`; a number, or one with `Ki`, `Mi` or `Gi`.
+   */
+  readonly bytes: string;
+  /**
+   * The length of the window, in `s`, `m`, `h` or `d`, at most 31 days. It ends now, at any moment.
+   */
+  readonly window: string;
 }
 /**
  * What one part of the arguments must satisfy; exactly one of the four requirements is given.

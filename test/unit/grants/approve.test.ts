@@ -30,6 +30,7 @@ const refusals: Record<string, { changes: Partial<ToolGrantSpec>; options?: Part
     changes: { fields: [{ path: "/repo", oneOf: ["a/b"], maxSensitivity: "Public" }] },
     code: "NeverCallable",
   },
+  "no call fits into its budget": { changes: { maxEgressBytes: { bytes: "9", window: "1h" } }, code: "NeverCallable" },
   "the description hides a character": {
     changes: { declaration: { ...declaration, description: "List\u200b issues" } },
     code: "HiddenCharacters",
@@ -53,6 +54,7 @@ for (const [sentence, { changes, options, code: expected }] of Object.entries(re
 
 const approvals: Record<string, { changes: Partial<ToolGrantSpec>; options?: Partial<ApproveOptions> }> = {
   "it only reads": { changes: {} },
+  "its budget has room for the smallest call": { changes: { maxEgressBytes: { bytes: "10", window: "1h" } } },
   "it mutates and a value is one of a list": { changes: { mutates: true, fields: [{ path: "/repo", oneOf: ["a/b"] }] } },
   "it mutates and takes untrusted arguments in the open": { changes: { mutates: true, fields: [{ path: "", acceptUntrusted: true }] } },
   "it mutates and needs no argument": { changes: { mutates: true, declaration: { ...declaration, parameters: { type: "object" } } } },
