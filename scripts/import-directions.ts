@@ -9,7 +9,7 @@ import { dirname, join, resolve } from "node:path";
 
 /** Judged without a file system, a network, a clock or a process: what they need of those is passed in. In order, from what knows least. */
 const pure = ["api", "wit", "egress", "tickets", "identity", "declaration", "translate", "grants"] as const;
-const edges = ["oci", "kube", "manifests", "host", "catalogue"] as const;
+const edges = ["oci", "kube", "telemetry", "manifests", "host", "catalogue"] as const;
 
 /** What each folder may import besides itself. A folder that is not listed may not exist. */
 export const mayImport: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
@@ -23,9 +23,10 @@ export const mayImport: ReadonlyMap<string, readonly string[]> = new Map<string,
   ["grants", ["api", "egress", "declaration", "translate"]],
   ["oci", ["api"]],
   ["kube", ["api"]],
+  ["telemetry", ["api", "kube"]],
   ["manifests", pure],
   ["host", pure],
-  ["catalogue", [...pure, "kube"]],
+  ["catalogue", [...pure, "kube", "telemetry"]],
   ["operator", [...pure, ...edges]],
   ["local", [...pure, ...edges]],
   ["cli", [...pure, ...edges, "operator", "local"]],

@@ -7,6 +7,7 @@ import { ClusterClient } from "../kube/client.ts";
 import { systemClock } from "../kube/clock.ts";
 import { readEgressSettings } from "../operator/egress/read-settings.ts";
 import { type OperatorSettings, privateNetworks, runOperator } from "../operator/main.ts";
+import { scrapedMetrics } from "../telemetry/prometheus.ts";
 import { cacheFolderOf } from "./component-source.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -19,13 +20,21 @@ export interface OperatorOptions {
   readonly plainHttpRegistry: readonly string[];
   readonly egressSettings?: string;
   readonly requireNetworkPolicy?: boolean;
+  readonly telemetryPort?: number;
   readonly kubeconfig?: string;
 }
 
 /** Runs a replica of the operator until it is asked to end. Everything it says is a JSON line on standard output. */
 export const operator = async (terminal: Terminal, options: OperatorOptions): Promise<void> => {
   const access = await loadAccess(options.kubeconfig === undefined ? {} : { file: options.kubeconfig });
-  const client = new ClusterClient({ access, clock: systemClock, random: Math.random, userAgent: "ambit-operator" });
+  const telemetry = telemetryOf(options);
+  const surroundings = { clock: systemClock, random: Math.random };
+  const client = new ClusterClient({
+    ...surroundings,
+    access,
+    userAgent: "ambit-operator",
+    ...(telemetry && { metrics: telemetry.metrics }),
+  });
   const asked = new AbortController();
   const stop = (): void => asked.abort();
   process.once("SIGTERM", stop);
@@ -33,13 +42,16 @@ export const operator = async (terminal: Terminal, options: OperatorOptions): Pr
   const log = ({ message, ...rest }: { readonly message: string }): void =>
     terminal.out(`${JSON.stringify({ time: new Date(terminal.now()).toISOString(), message, ...rest }, readable)}\n`);
   try {
-    await runOperator(await settingsOf(terminal, options), { client, clock: systemClock, random: Math.random, log }, asked.signal);
+    await runOperator(await settingsOf(terminal, options), { ...surroundings, client, log, ...(telemetry && { telemetry }) }, asked.signal);
   } finally {
     process.removeListener("SIGTERM", stop);
     process.removeListener("SIGINT", stop);
     await client.close();
   }
 };
+
+const telemetryOf = ({ telemetryPort: port }: OperatorOptions) =>
+  port === undefined ? undefined : { metrics: scrapedMetrics(), place: { address: "::", port } };
 
 const settingsOf = async (terminal: Terminal, options: OperatorOptions): Promise<OperatorSettings> => ({
   namespace: options.namespace,

@@ -1,6 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { ambitNamespace } from "../api/cluster-names.ts";
 import { AmbitError, Invalid, Refused, Stalled, Transient, Waiting } from "../api/errors.ts";
+import { ambitVersion } from "../api/version.ts";
 import { collect, withDecisionOptions } from "./decision-options.ts";
 import { Exit, exitCodes, printable, type Terminal, tone } from "./terminal.ts";
 
@@ -10,7 +11,7 @@ import { Exit, exitCodes, printable, type Terminal, tone } from "./terminal.ts";
 export const program = (terminal: Terminal): Command => {
   const ambit = new Command("ambit")
     .description("Runs AI-agent tools as WebAssembly components, each in its own sandbox, and offers agents the tools that were reviewed.")
-    .version("0.1.0")
+    .version(ambitVersion)
     .configureOutput({ writeOut: terminal.out, writeErr: terminal.err, getOutHasColors: () => terminal.colours })
     .showHelpAfterError("(ambit --help tells the commands, ambit COMMAND --help their options)")
     .exitOverride();
@@ -130,6 +131,7 @@ export const program = (terminal: Terminal): Command => {
     .option("--namespace <namespace>", "namespace in which the operator keeps Ambit's keys (default: ambit-system)")
     .option("--host <name>", "name that agents call the catalogue by; may be repeated", collect, [])
     .option("--audience <audience>", "what agents' tokens must have been made for", "ambit")
+    .addOption(telemetryPortOption())
     .option("--plain-http", "speak HTTP without TLS: only behind something that speaks TLS to agents")
     .option("--kubeconfig <file>", "which cluster (default: the one this runs in, else what kubectl would take)")
     .action(async (options) => (await import("./catalogue.ts")).catalogue(terminal, options));
@@ -148,6 +150,7 @@ export const program = (terminal: Terminal): Command => {
     .addOption(cacheOption())
     .option("--plain-http-registry <host:port>", "registry that is spoken to without TLS; may be repeated", collect, [])
     .option("--egress-settings <file>", "what the installation decides about allowed hosts, as YAML or JSON: see docs/egress.md")
+    .addOption(telemetryPortOption())
     .option("--require-network-policy", "deliver no component to a sandbox that reaches what its NetworkPolicy forbids")
     .option("--kubeconfig <file>", "which cluster (default: the one this runs in, else what kubectl would take)")
     .action(async (options) => (await import("./operator.ts")).operator(terminal, options));
@@ -214,5 +217,9 @@ const portOf = (text: string): number => {
 
 const cacheOption = () =>
   new Option("--cache <folder>", "where components are kept (default: AMBIT_CACHE, or ambit in the user's cache folder)");
+const telemetryPortOption = () =>
+  new Option("--telemetry-port <number>", "port for metrics and probes in plain HTTP, see docs/observability.md (default: none)").argParser(
+    portOf,
+  );
 const urlOption = () => new Option("--url <url>", "the catalogue").env("AMBIT_URL").default("http://127.0.0.1:7780");
 const tokenOption = () => new Option("--token <token>", "bearer token").env("AMBIT_TOKEN");

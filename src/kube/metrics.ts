@@ -24,6 +24,8 @@ export interface Counter {
 
 export interface Gauge {
   set(labels: Labels, value: number): void;
+  /** Forgets every value: of what is counted anew at each reading, nothing stays that is gone. */
+  clear(): void;
 }
 
 export interface Histogram {
@@ -35,7 +37,7 @@ const nothing = (): void => {};
 /** Keeps nothing. */
 export const noMetrics: MetricsRegistry = {
   counter: () => ({ add: nothing }),
-  gauge: () => ({ set: nothing }),
+  gauge: () => ({ set: nothing, clear: nothing }),
   histogram: () => ({ observe: nothing }),
 };
 

@@ -1,6 +1,7 @@
 import type { ClusterClient } from "../kube/client.ts";
 import type { Clock, Random } from "../kube/clock.ts";
 import type { EventRecorder } from "../kube/events.ts";
+import type { MetricsRegistry } from "../kube/metrics.ts";
 import type { ClusterObject } from "../kube/object.ts";
 import type { Store } from "../kube/store.ts";
 import type { ComponentStore } from "./component-store.ts";
@@ -20,6 +21,7 @@ export interface OperatorContext {
   readonly components: ComponentStore;
   readonly events: EventRecorder;
   readonly log: Log;
+  readonly metrics: MetricsRegistry;
   /** Ambit's own namespace. */
   readonly namespace: string;
 }

@@ -1,6 +1,7 @@
 import type { ClusterClient } from "../kube/client.ts";
 import type { Clock, Random } from "../kube/clock.ts";
 import { Informer } from "../kube/informer.ts";
+import type { MetricsRegistry } from "../kube/metrics.ts";
 import type { ClusterObject, ResourceType } from "../kube/object.ts";
 import type { Index } from "../kube/store.ts";
 import type { Log, OperatorStores } from "./context.ts";
@@ -25,6 +26,7 @@ export interface InformersOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  readonly metrics: MetricsRegistry;
 }
 
 /** Keeps the stores of the operator like the cluster. */
@@ -35,13 +37,14 @@ export interface Informers {
   run(signal: AbortSignal): Promise<void>;
 }
 
-export const operatorInformers = ({ client, clock, random, log }: InformersOptions): Informers => {
+export const operatorInformers = ({ client, clock, random, log, metrics }: InformersOptions): Informers => {
   const all: Pick<Informer<ClusterObject>, "synced" | "run">[] = [];
   const informer = <T extends ClusterObject>(type: ResourceType, indexes: Readonly<Record<string, Index<T>>>, labelSelector?: string) => {
     const made = new Informer<T>({
       client,
       clock,
       random,
+      metrics,
       type,
       indexes,
       selection: { labelSelector },

@@ -4,9 +4,13 @@ import type { ClusterClient } from "../kube/client.ts";
 import type { Clock, Random } from "../kube/clock.ts";
 import { EventRecorder } from "../kube/events.ts";
 import { type ElectionEvent, type Leadership, runAsLeader } from "../kube/leader-election.ts";
+import { type MetricsRegistry, noMetrics } from "../kube/metrics.ts";
 import { openContentCache } from "../oci/content-cache.ts";
 import { defaultMaxComponentBytes } from "../oci/pull.ts";
 import { createTransport } from "../oci/transport.ts";
+import type { ScrapedMetrics } from "../telemetry/prometheus.ts";
+import { serveTelemetry, type TelemetryPlace } from "../telemetry/server.ts";
+import { gaugeCluster } from "./cluster-gauges.ts";
 import { openComponentStore } from "./component-store.ts";
 import type { Log, OperatorContext, Runs } from "./context.ts";
 import { signedByRoot } from "./delivery/keyring.ts";
@@ -50,6 +54,8 @@ export interface OperatorSurroundings {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Metrics, those of the client among them, and where they are served together with the probes. */
+  readonly telemetry?: { readonly metrics: ScrapedMetrics; readonly place: TelemetryPlace };
 }
 
 /**
@@ -57,8 +63,20 @@ export interface OperatorSurroundings {
  * root keys that can't be read.
  */
 export const runOperator = async (settings: OperatorSettings, surroundings: OperatorSurroundings, signal: AbortSignal): Promise<void> => {
-  const { client, clock, random, log } = surroundings;
-  const informers = operatorInformers(surroundings);
+  const { client, clock, random, log, telemetry } = surroundings;
+  const metrics = telemetry?.metrics ?? noMetrics;
+  const informers = operatorInformers({ ...surroundings, metrics });
+  const leading = leadingGauge(metrics);
+  gaugeCluster(metrics, informers.stores, () => leading.isLeading);
+  let isSynced = false;
+  informers.synced.then(() => {
+    isSynced = true;
+  });
+  const report = (error: unknown): void => log({ message: "telling metrics failed", error });
+  const telling =
+    telemetry &&
+    (await serveTelemetry(telemetry.place, { metrics: telemetry.metrics, isReady: () => isSynced && !signal.aborted, report }));
+  if (telling) log({ message: "telemetry is served", ...telling.address });
   const ending = new AbortController();
   const ends = AbortSignal.any([signal, ending.signal]);
   const watching = informers.run(ends);
@@ -75,7 +93,11 @@ export const runOperator = async (settings: OperatorSettings, surroundings: Oper
       instance: settings.instance,
       uniqueName: randomUUID,
     });
-    const parts = await operatorParts(settings, { ...surroundings, client: guarded, events, stores: informers.stores }, leadership.signal);
+    const parts = await operatorParts(
+      settings,
+      { ...surroundings, client: guarded, events, metrics, stores: informers.stores },
+      leadership.signal,
+    );
     await together([events, ...parts, { run: (until) => unlessAborted(watching, until) }], leadership.signal);
   };
   try {
@@ -87,7 +109,10 @@ export const runOperator = async (settings: OperatorSettings, surroundings: Oper
           identity: `${settings.instance}_${randomUUID()}`,
           clock,
           random,
-          onEvent: (event) => log({ message: electionMessages[event.type], ...event }),
+          onEvent: (event) => {
+            leading.hear(event);
+            log({ message: electionMessages[event.type], ...event });
+          },
         },
         lead,
         signal,
@@ -96,6 +121,7 @@ export const runOperator = async (settings: OperatorSettings, surroundings: Oper
   } finally {
     ending.abort();
     await watching;
+    await telling?.close();
   }
 };
 
@@ -104,6 +130,29 @@ const electionMessages: Readonly<Record<ElectionEvent["type"], string>> = {
   leading: "this replica leads",
   lost: "this replica leads no more",
   trouble: "the lease could not be read or renewed",
+};
+
+/** client-go's name for it. A replica that ends while it leads says nothing more. */
+const leadingGauge = (metrics: MetricsRegistry) => {
+  const status = metrics.gauge({
+    name: "leader_election_master_status",
+    help: "1 for the replica that leads, else 0.",
+    labels: ["name"],
+  });
+  let isLeading = false;
+  const tell = (leads: boolean): void => {
+    isLeading = leads;
+    status.set({ name: ownObjects.lease }, leads ? 1 : 0);
+  };
+  tell(false);
+  return {
+    get isLeading() {
+      return isLeading;
+    },
+    hear: ({ type }: ElectionEvent): void => {
+      if (type !== "trouble") tell(type === "leading");
+    },
+  };
 };
 
 type Shared = Omit<OperatorContext, "components" | "namespace">;

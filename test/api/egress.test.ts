@@ -7,6 +7,7 @@ import { loadAccess } from "../../src/kube/access.ts";
 import { ClusterClient } from "../../src/kube/client.ts";
 import { systemClock } from "../../src/kube/clock.ts";
 import { EventRecorder } from "../../src/kube/events.ts";
+import { noMetrics } from "../../src/kube/metrics.ts";
 import type { ClusterObject } from "../../src/kube/object.ts";
 import type { OperatorContext } from "../../src/operator/context.ts";
 import { type Egress, egressOf } from "../../src/operator/egress/egress.ts";
@@ -44,7 +45,7 @@ describe("egress of Workloads against a real API server", { skip: reason ?? fals
   const startOperator = async (): Promise<typeof running> => {
     const end = new AbortController();
     const log = (): void => {};
-    const common = { client, clock: systemClock, random: Math.random, log };
+    const common = { client, clock: systemClock, random: Math.random, log, metrics: noMetrics };
     const informers = operatorInformers(common);
     const watching = informers.run(end.signal);
     await informers.synced;

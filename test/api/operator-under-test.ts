@@ -5,6 +5,7 @@ import type { ComponentInterface, WitFunction } from "../../src/api/wit.ts";
 import type { ClusterClient } from "../../src/kube/client.ts";
 import { systemClock } from "../../src/kube/clock.ts";
 import { EventRecorder } from "../../src/kube/events.ts";
+import { noMetrics } from "../../src/kube/metrics.ts";
 import type { ComponentStore } from "../../src/operator/component-store.ts";
 import type { OperatorContext, Runs } from "../../src/operator/context.ts";
 import { operatorInformers } from "../../src/operator/informers.ts";
@@ -43,7 +44,7 @@ export const runControllers = async (
 ): Promise<AsyncDisposable & { readonly failures: readonly unknown[] }> => {
   const ending = new AbortController();
   const failures: unknown[] = [];
-  const shared = { client, clock: systemClock, random: Math.random };
+  const shared = { client, clock: systemClock, random: Math.random, metrics: noMetrics };
   const log = (line: { readonly message: string; readonly error?: unknown }): void => {
     if (line.message === "failed") failures.push(line.error);
   };

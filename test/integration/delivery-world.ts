@@ -11,6 +11,7 @@ import { hostTls } from "../../src/identity/host-identity.ts";
 import { ApiError } from "../../src/kube/api-error.ts";
 import { systemClock } from "../../src/kube/clock.ts";
 import type { Happening } from "../../src/kube/events.ts";
+import { noMetrics } from "../../src/kube/metrics.ts";
 import { type ClusterObject, keyOf } from "../../src/kube/object.ts";
 import { Store } from "../../src/kube/store.ts";
 import type { OperatorContext } from "../../src/operator/context.ts";
@@ -294,6 +295,7 @@ export class DeliveryWorld {
       client,
       clock: { ...systemClock, now: () => Date.now() + this.skewMs },
       random: Math.random,
+      metrics: noMetrics,
       stores: { pods: this.pods, workloads, deployments },
       components,
       events: { record: (_: ClusterObject, happening: Happening) => this.events.push(happening) },

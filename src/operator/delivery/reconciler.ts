@@ -41,7 +41,7 @@ export interface Delivery extends Runs {
 
 /** Gives each host what it runs on, and says on its pod that it has it. */
 export const createDelivery = (context: OperatorContext, options: DeliveryOptions): Delivery => {
-  const { client, clock, random, stores, log } = context;
+  const { client, clock, random, metrics, stores, log } = context;
   const { keyring, egress } = options;
   const applier = new Applier({ client, fieldManager: fieldManagers.delivery });
   /** By pod UID. */
@@ -93,6 +93,7 @@ export const createDelivery = (context: OperatorContext, options: DeliveryOption
     workers: 16,
     clock,
     random,
+    metrics,
     onEvent: (event) => {
       if (event.type === "failed") log({ message: "delivering failed", key: event.key, error: event.error });
     },

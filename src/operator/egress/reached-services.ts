@@ -35,8 +35,9 @@ export const reachedServices = ({
   clock,
   random,
   log,
-}: Pick<OperatorContext, "client" | "clock" | "random" | "log">): ReachedServices => {
-  const common = { client, clock, random };
+  metrics,
+}: Pick<OperatorContext, "client" | "clock" | "random" | "log" | "metrics">): ReachedServices => {
+  const common = { client, clock, random, metrics };
   const trouble =
     (kind: string) =>
     ({ error, next, inMs }: { readonly error: unknown; readonly next: string; readonly inMs: number }): void =>

@@ -18,7 +18,7 @@ const workers = 8;
 /** What judges grants, and what drafts them. */
 export const toolGrantControllers = (context: OperatorContext): Runs[] => [grantController(context), draftController(context)];
 
-const grantController = ({ client, clock, random, stores, components, events, log }: OperatorContext): Controller => {
+const grantController = ({ client, clock, random, metrics, stores, components, events, log }: OperatorContext): Controller => {
   const reader: ComponentReader = { components, clock, images: new Map() };
   const applier = new Applier({ client, fieldManager: fieldManagers.toolgrant });
   const controller = new Controller({
@@ -27,6 +27,7 @@ const grantController = ({ client, clock, random, stores, components, events, lo
     workers,
     clock,
     random,
+    metrics,
     onEvent: (event) => log({ message: event.type, controller: "toolgrant", ...event }),
   });
   const grantsOf = (key: string) => stores.toolGrants.find("workload", key).map(keyOf);
@@ -58,7 +59,7 @@ const grantController = ({ client, clock, random, stores, components, events, lo
   return controller;
 };
 
-const draftController = ({ client, clock, random, stores, components, events, log }: OperatorContext): Controller => {
+const draftController = ({ client, clock, random, metrics, stores, components, events, log }: OperatorContext): Controller => {
   const applier = new Applier({ client, fieldManager: fieldManagers.toolgrant });
   const controller = new Controller({
     name: "draft",
@@ -66,6 +67,7 @@ const draftController = ({ client, clock, random, stores, components, events, lo
     workers,
     clock,
     random,
+    metrics,
     onEvent: (event) => log({ message: event.type, controller: "draft", ...event }),
   });
   const look = (key: string) => controller.enqueue(key);

@@ -18,7 +18,7 @@ export const workloadController = (
   settings: HostSettings,
   egress: Pick<Egress, "statusOf" | "faultOf" | "enforcementOf" | "subscribe">,
 ): Runs => {
-  const { client, clock, random, stores, components, events, log, namespace } = context;
+  const { client, clock, random, metrics, stores, components, events, log, namespace } = context;
   const applier = new Applier({ client, fieldManager: fieldManagers.workload });
   const sandboxPolicies = new SandboxPolicies({ client, applier, store: stores.networkPolicies, ambit: namespace });
   const controller = new Controller({
@@ -41,6 +41,7 @@ export const workloadController = (
     workers,
     clock,
     random,
+    metrics,
     onEvent: (event) => {
       if (event.type === "reconciled" && event.outcome.kind === "done") return;
       log({ message: event.type, controller: "workload", ...event });

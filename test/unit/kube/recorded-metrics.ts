@@ -11,7 +11,12 @@ export class RecordedMetrics implements MetricsRegistry {
 
   gauge({ name, collect }: MetricDefinition) {
     if (collect) this.#collect.push(collect);
-    return { set: (labels: Labels, value: number) => void this.#values.set(seriesOf(name, labels), value) };
+    return {
+      set: (labels: Labels, value: number) => void this.#values.set(seriesOf(name, labels), value),
+      clear: () => {
+        for (const series of this.#values.keys()) if (series.startsWith(`${name}[`)) this.#values.delete(series);
+      },
+    };
   }
 
   histogram({ name }: MetricDefinition) {
