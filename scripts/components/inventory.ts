@@ -23,6 +23,8 @@ const examples = "examples";
 const fixtures = "test/fixtures/components";
 const httpClient = `${examples}/http-client`;
 const workspaceFiles = `${examples}/workspace-files`;
+/** What components export that list their own tools; their own words are their docs. */
+const untypedWit = "wit";
 
 const example = (crate: string, ...shares: string[]): BuiltComponent => ({
   kind: "rust",
@@ -63,6 +65,7 @@ export const listed: readonly BuiltComponent[] = [
   fixture("unoffered"),
   fixture("collections", { docs: false }),
   fixture("almanac"),
+  fixture("conformance", { shares: [untypedWit], docs: false }),
   { kind: "made-text", output: `${fixtures}/wat/nested-types.wasm`, source: "scripts/components/nested-types.ts", text: nestedTypesText },
 ];
 
