@@ -119,6 +119,7 @@ export class Admission {
       session: request.session,
       name: request.name.slice(0, 128),
       tool: judgement.offer?.id ?? null,
+      workload: grant?.spec.tool.workload ?? null,
       grant: grant?.grant ?? null,
       definition: grant?.definition ?? null,
       component: ran.endpoint?.component ?? null,

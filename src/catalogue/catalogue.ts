@@ -4,20 +4,26 @@ import { Server as TlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { SecureContextOptions } from "node:tls";
 import { Stalled } from "../api/errors.ts";
+import { type MetricsRegistry, noMetrics } from "../kube/metrics.ts";
 import { Admission, type AdmissionDeps } from "./admission.ts";
 import { BodyBudget } from "./body-budget.ts";
+import { countedJournal } from "./call-metrics.ts";
 import type { Authenticate, Caller } from "./caller.ts";
 import { DeclarationLists } from "./declarations.ts";
 import { callJudge } from "./judge.ts";
 import { OfferBook } from "./offers.ts";
+import { countRequests } from "./request-metrics.ts";
 import { ToolSearch } from "./search.ts";
 import { catalogueServer, defaultServerLimits, type ServerLimits } from "./server.ts";
+import type { CatalogueState } from "./state.ts";
 import { defaultWatchLimits, Watches, type WatchLimits } from "./watch.ts";
 
 /** What a catalogue is made of: the rules, which are pure, and its edges. */
 export interface CatalogueDeps extends Omit<AdmissionDeps, "judge"> {
   readonly authenticate: Authenticate;
   readonly isReady: () => boolean;
+  /** What requests and calls are counted in; without it they aren't. */
+  readonly metrics?: MetricsRegistry;
 }
 
 export interface CatalogueConfig {
@@ -44,7 +50,7 @@ export interface Catalogue {
 }
 
 /** The catalogue's HTTP server: docs/catalogue.md says what it answers. */
-export const createCatalogue = (deps: CatalogueDeps, config: CatalogueConfig): Catalogue => {
+export const createCatalogue = ({ metrics = noMetrics, ...deps }: CatalogueDeps, config: CatalogueConfig): Catalogue => {
   const watches = new Watches(deps.state, config.watchLimits ?? defaultWatchLimits);
   const server = catalogueServer({
     authenticate: deps.authenticate,
@@ -53,7 +59,7 @@ export const createCatalogue = (deps: CatalogueDeps, config: CatalogueConfig): C
     search: new ToolSearch(),
     watches,
     bodies: new BodyBudget((config.limits ?? defaultServerLimits).heldBodyBytes),
-    admission: new Admission({ ...deps, judge: callJudge() }),
+    admission: new Admission({ ...deps, journal: countedJournal(metrics, deps.journal), judge: callJudge() }),
     guard: { hosts: new Set(config.hosts.map((host) => host.toLowerCase())), origins: new Set(config.origins ?? []) },
     isReady: deps.isReady,
     explainsTo: config.explainsTo ?? (() => false),
@@ -61,6 +67,8 @@ export const createCatalogue = (deps: CatalogueDeps, config: CatalogueConfig): C
     limits: config.limits ?? defaultServerLimits,
     ...(config.tls === undefined ? {} : { tls: config.tls }),
   });
+  countRequests(server, { metrics, monotonic: deps.monotonic });
+  gaugeState(metrics, deps.state);
   return {
     server,
     renewTls: (tls) => {
@@ -83,6 +91,16 @@ export const createCatalogue = (deps: CatalogueDeps, config: CatalogueConfig): C
         server.closeIdleConnections();
       }),
   };
+};
+
+/** How much the catalogue knows. */
+const gaugeState = (metrics: MetricsRegistry, state: CatalogueState): void => {
+  const grants = metrics.gauge({
+    name: "ambit_live_grants",
+    help: "Grants that this replica offers to whom they name.",
+    labels: [],
+    collect: () => grants.set({}, state.size),
+  });
 };
 
 const listenError = (error: NodeJS.ErrnoException, address: string, port: number): Error =>

@@ -6,8 +6,11 @@ import { messageOf } from "../api/errors.ts";
 import type { ClusterClient, Selection } from "../kube/client.ts";
 import type { Clock, Random } from "../kube/clock.ts";
 import { Informer } from "../kube/informer.ts";
+import { noMetrics } from "../kube/metrics.ts";
 import type { ClusterObject, ResourceType } from "../kube/object.ts";
 import type { Index } from "../kube/store.ts";
+import type { ScrapedMetrics } from "../telemetry/prometheus.ts";
+import { serveTelemetry, type TelemetryPlace, type TelemetryServer } from "../telemetry/server.ts";
 import { type Catalogue, createCatalogue } from "./catalogue.ts";
 import {
   type ConfigMapObject,
@@ -42,7 +45,7 @@ export interface ClusterCatalogueSettings {
 
 /** What a run tells; nothing of it is an argument or a result of a call. */
 export type ClusterCatalogueEvent =
-  | { readonly kind: "listening"; readonly address: AddressInfo }
+  | { readonly kind: "listening" | "telemetry"; readonly address: AddressInfo }
   | { readonly kind: "ready" }
   | { readonly kind: "closing" }
   | { readonly kind: "fault"; readonly what: string; readonly message: string };
@@ -53,6 +56,8 @@ export interface ClusterCatalogueDeps {
   readonly random: Random;
   readonly journal: Journal;
   readonly tell: (event: ClusterCatalogueEvent) => void;
+  /** Metrics, those of the client among them, and where they are served together with the probes. */
+  readonly telemetry?: { readonly metrics: ScrapedMetrics; readonly place: TelemetryPlace };
 }
 
 /**
@@ -64,7 +69,7 @@ export const runClusterCatalogue = async (
   deps: ClusterCatalogueDeps,
   signal: AbortSignal,
 ): Promise<void> => {
-  const { clock, tell } = deps;
+  const { clock, tell, telemetry } = deps;
   const fault = (what: string) => (thrown: unknown) => tell({ kind: "fault", what, message: messageOf(thrown) });
   const informers = informersOf(settings, deps);
   const state = new CatalogueState();
@@ -91,10 +96,17 @@ export const runClusterCatalogue = async (
   const running = new AbortController();
   const runs = all.map((informer) => informer.run(running.signal));
   const dispatcher = dispatchToHost();
+  let isKnown = false;
+  const isReady = (): boolean => isKnown && keys.canSign;
+  let telling: TelemetryServer | undefined;
   try {
+    if (telemetry) {
+      const { place, metrics } = telemetry;
+      telling = await serveTelemetry(place, { metrics, isReady: () => isReady() && !signal.aborted, report: fault("telemetry") });
+      tell({ kind: "telemetry", address: telling.address });
+    }
     const tls = settings.plainHttp ? null : await until(certificate.promise, signal);
     if (tls === undefined) return;
-    let isKnown = false;
     catalogue = createCatalogue(
       {
         state,
@@ -105,7 +117,8 @@ export const runClusterCatalogue = async (
         now: clock.now,
         monotonic: clock.elapsed,
         random: (bytes) => randomBytes(bytes),
-        isReady: () => isKnown && keys.canSign,
+        isReady,
+        ...(telemetry && { metrics: telemetry.metrics }),
         report: fault("request"),
       },
       { hosts: settings.hosts, ...(tls === null ? {} : { tls }) },
@@ -125,6 +138,7 @@ export const runClusterCatalogue = async (
     feed.close();
     await Promise.all(runs);
     await dispatcher.close();
+    await telling?.close();
   }
 };
 
@@ -137,7 +151,7 @@ const until = <T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefin
     promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
   });
 
-const informersOf = ({ namespace }: ClusterCatalogueSettings, { client, clock, random, tell }: ClusterCatalogueDeps) => {
+const informersOf = ({ namespace }: ClusterCatalogueSettings, { client, clock, random, tell, telemetry }: ClusterCatalogueDeps) => {
   const informer = <T extends ClusterObject>(
     type: ResourceType,
     selection: Selection = {},
@@ -149,6 +163,7 @@ const informersOf = ({ namespace }: ClusterCatalogueSettings, { client, clock, r
       selection,
       clock,
       random,
+      metrics: telemetry?.metrics ?? noMetrics,
       ...options,
       onTrouble: ({ error }) => tell({ kind: "fault", what: type.plural, message: messageOf(error) }),
     });

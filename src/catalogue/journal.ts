@@ -25,6 +25,8 @@ export interface JournalEntry {
   readonly name: string;
   /** Null where no offer of the caller has that name. */
   readonly tool: CatalogueId | null;
+  /** The Workload of that tool, in the namespace that `tool` names. */
+  readonly workload: string | null;
   readonly grant: Sha256Digest | null;
   readonly definition: DefinitionDigest | null;
   /** The code that was asked to run it, null where none was. */

@@ -3,6 +3,7 @@ import { type ClusterCatalogueSettings, runClusterCatalogue } from "../catalogue
 import { loadAccess } from "../kube/access.ts";
 import { ClusterClient } from "../kube/client.ts";
 import { systemClock } from "../kube/clock.ts";
+import { telemetryAt } from "./telemetry.ts";
 import type { Terminal } from "./terminal.ts";
 
 export interface CatalogueOptions {
@@ -12,6 +13,7 @@ export interface CatalogueOptions {
   readonly host: readonly string[];
   readonly audience: string;
   readonly plainHttp?: boolean;
+  readonly telemetryPort?: number;
   readonly kubeconfig?: string;
 }
 
@@ -19,7 +21,14 @@ export interface CatalogueOptions {
 export const catalogue = async (terminal: Terminal, options: CatalogueOptions): Promise<void> => {
   const print = (line: object): void => terminal.out(`${JSON.stringify(line)}\n`);
   const access = await loadAccess(options.kubeconfig === undefined ? {} : { file: options.kubeconfig });
-  const client = new ClusterClient({ access, clock: systemClock, random: Math.random, userAgent: "ambit-catalogue" });
+  const telemetry = telemetryAt(options.telemetryPort);
+  const surroundings = { clock: systemClock, random: Math.random };
+  const client = new ClusterClient({
+    ...surroundings,
+    access,
+    userAgent: "ambit-catalogue",
+    ...(telemetry && { metrics: telemetry.metrics }),
+  });
   const asked = new AbortController();
   const stop = (): void => asked.abort();
   process.once("SIGTERM", stop);
@@ -28,9 +37,9 @@ export const catalogue = async (terminal: Terminal, options: CatalogueOptions): 
     await runClusterCatalogue(
       settingsOf(options),
       {
+        ...surroundings,
         client,
-        clock: systemClock,
-        random: Math.random,
+        ...(telemetry && { telemetry }),
         journal: print,
         tell: ({ kind, ...rest }) => print({ time: new Date(terminal.now()).toISOString(), event: kind, ...rest }),
       },

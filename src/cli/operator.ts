@@ -7,8 +7,8 @@ import { ClusterClient } from "../kube/client.ts";
 import { systemClock } from "../kube/clock.ts";
 import { readEgressSettings } from "../operator/egress/read-settings.ts";
 import { type OperatorSettings, privateNetworks, runOperator } from "../operator/main.ts";
-import { scrapedMetrics } from "../telemetry/prometheus.ts";
 import { cacheFolderOf } from "./component-source.ts";
+import { telemetryAt } from "./telemetry.ts";
 import type { Terminal } from "./terminal.ts";
 
 export interface OperatorOptions {
@@ -27,7 +27,7 @@ export interface OperatorOptions {
 /** Runs a replica of the operator until it is asked to end. Everything it says is a JSON line on standard output. */
 export const operator = async (terminal: Terminal, options: OperatorOptions): Promise<void> => {
   const access = await loadAccess(options.kubeconfig === undefined ? {} : { file: options.kubeconfig });
-  const telemetry = telemetryOf(options);
+  const telemetry = telemetryAt(options.telemetryPort);
   const surroundings = { clock: systemClock, random: Math.random };
   const client = new ClusterClient({
     ...surroundings,
@@ -49,9 +49,6 @@ export const operator = async (terminal: Terminal, options: OperatorOptions): Pr
     await client.close();
   }
 };
-
-const telemetryOf = ({ telemetryPort: port }: OperatorOptions) =>
-  port === undefined ? undefined : { metrics: scrapedMetrics(), place: { address: "::", port } };
 
 const settingsOf = async (terminal: Terminal, options: OperatorOptions): Promise<OperatorSettings> => ({
   namespace: options.namespace,

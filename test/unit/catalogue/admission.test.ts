@@ -252,6 +252,7 @@ test("the journal has one line a call, with digests and never a value", async ()
     session: "s-1",
     name: "list_issues",
     tool: "agents/github-list-issues",
+    workload: "github",
     grant: sha256Of("grant github-list-issues"),
     definition: `v1:${sha256Of("definition")}`,
     component: code,
