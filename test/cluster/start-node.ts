@@ -50,7 +50,7 @@ export const whyNoCluster = async (): Promise<string | null> => {
 
 /**
  * The cluster to test against: the one of `AMBIT_TEST_KUBECONFIG`, or else the built-in node, started where it does not run. It is shared and goes on running;
- * `npm run test:e2e` ends it, unless it was up before. On a given cluster kubectl and helm are the machine's.
+ * `npm test` ends it, unless it was up before. On a given cluster kubectl and helm are the machine's.
  */
 export const startNode = async (say: (line: string) => void = () => {}): Promise<TestCluster> => {
   const given = givenKubeconfig();
