@@ -3,8 +3,8 @@ import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Client, Pool } from "undici";
 import type { RunningUp } from "../test/support/ambit-command.ts";
+import { prepareFolder, residentMegabytes, token } from "../test/support/served-folder.ts";
 import { atOnce, type Figure, oneAtATime, percentile } from "./measure.ts";
-import { prepareFolder, residentMegabytes, token } from "./served-folder.ts";
 
 const fixtures = fileURLToPath(new URL("../test/fixtures/components/", import.meta.url));
 const body = JSON.stringify({ name: "list_issues", arguments: { repo: "octo/spoon", state: "open" } });

@@ -1,7 +1,7 @@
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ambit, type RunningUp, startUp } from "../test/support/ambit-command.ts";
+import { ambit, type RunningUp, startUp } from "./ambit-command.ts";
 
 /** A folder with one component, its tools drafted and approved as a person would, and `ambit up` to serve it. */
 export interface ServedFolder {
