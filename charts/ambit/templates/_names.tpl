@@ -50,3 +50,26 @@ tolerations: {{ toYaml . | nindent 2 }}
 affinity: {{ toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
+
+{{/* On the plain port, so that a probe needs no certificate, and a replica that waits for one is alive and not ready. */}}
+{{- define "ambit.probes" -}}
+readinessProbe:
+  httpGet: {path: /readyz, port: telemetry}
+  periodSeconds: 2
+  timeoutSeconds: 2
+livenessProbe:
+  httpGet: {path: /healthz, port: telemetry}
+  initialDelaySeconds: 10
+  periodSeconds: 10
+  timeoutSeconds: 5
+  failureThreshold: 6
+{{- end }}
+
+{{/* Who may scrape: a rule of a NetworkPolicy, or nothing. */}}
+{{- define "ambit.scraping" -}}
+{{- with .Values.telemetry.scrapers }}
+- from: {{- toYaml . | nindent 2 }}
+  ports:
+  - {port: {{ $.Values.telemetry.port }}, protocol: TCP}
+{{- end }}
+{{- end }}
