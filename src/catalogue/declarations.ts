@@ -13,9 +13,21 @@ import {
 } from "../declaration/render.ts";
 import { HttpError, shown } from "./http.ts";
 import type { Offer, Offers } from "./offers.ts";
+import { searchToolName, searchToolOffer } from "./search-tool.ts";
 
 /** What a declaration list may be asked for with, in the query's own words. */
-export const declarationParameters = ["format", "cache", "strict", "reserve", "namespace", "limit", "cursor", "watch"] as const;
+export const declarationParameters = [
+  "format",
+  "cache",
+  "strict",
+  "reserve",
+  "namespace",
+  "search",
+  "names",
+  "limit",
+  "cursor",
+  "watch",
+] as const;
 export type DeclarationQuery = { readonly [Name in (typeof declarationParameters)[number]]?: string };
 
 /** One answer to `GET /v1/declarations`, ready to send. */
@@ -55,7 +67,7 @@ export class DeclarationLists {
     const key = JSON.stringify([offers.snapshot, asked]);
     const kept = this.#kept.get(key);
     if (kept) return kept;
-    const { page, nextCursor } = pageOf(offers.list, asked);
+    const { page, nextCursor } = pageOf(offers, asked);
     // A breakpoint within the list would only use one up: on all pages but the last there is none.
     const cache = nextCursor === null ? asked.cache : "off";
     const { strict, reserve } = asked;
@@ -107,6 +119,10 @@ export class DeclarationLists {
 interface Asked extends RenderOptions {
   readonly format: DeclarationFormat;
   readonly namespace?: string;
+  /** With the search as a tool; `only` means that and what `names` says. */
+  readonly search?: "true" | "only";
+  /** Only these, in the order of lists. */
+  readonly names?: readonly string[];
   readonly limit?: number;
   /** Name of the last declaration of the page before. */
   readonly after?: string;
@@ -117,12 +133,14 @@ export const formatOf = (text = "neutral"): DeclarationFormat => {
   throw invalid("format", text, declarationFormats.join(", "));
 };
 
-const askedOf = ({ format, cache, strict, reserve, namespace, limit, cursor }: DeclarationQuery): Asked => ({
+const askedOf = ({ format, cache, strict, reserve, namespace, search, names, limit, cursor }: DeclarationQuery): Asked => ({
   format: formatOf(format),
   ...(cache !== undefined && { cache: cacheOf(cache) }),
   ...(strict !== undefined && { strict: booleanOf("strict", strict) }),
   ...(reserve !== undefined && { reserve: reserveOf(reserve) }),
   ...(namespace !== undefined && { namespace }),
+  ...(search !== undefined && { search: searchOf(search) }),
+  ...(names !== undefined && { names: namesIn(names) }),
   ...(limit !== undefined && { limit: countOf("limit", limit, 10_000) }),
   ...(cursor !== undefined && cursor !== "" && { after: nameIn(cursor) }),
 });
@@ -130,6 +148,20 @@ const askedOf = ({ format, cache, strict, reserve, namespace, limit, cursor }: D
 const cacheOf = (text: string): "off" | "5m" | "1h" => {
   if (text === "off" || text === "5m" || text === "1h") return text;
   throw invalid("cache", text, "off, 5m, 1h");
+};
+
+const searchOf = (text: string): "true" | "only" => {
+  if (text === "true" || text === "only") return text;
+  throw invalid("search", text, "true, only");
+};
+
+const mostNames = 128;
+
+/** Sorted and each once, so that what means the same is rendered once. */
+const namesIn = (text: string): readonly string[] => {
+  const names = [...new Set(text.split(",").filter((name) => name !== ""))].sort();
+  if (names.length > mostNames) throw new HttpError(400, "QueryInvalid", `there are more than ${mostNames} names`);
+  return names;
 };
 
 const booleanOf = (name: string, text: string): boolean => {
@@ -162,9 +194,19 @@ const nameIn = (cursor: string): string => {
   return text.slice(cursorPrefix.length);
 };
 
+/** In the order of names. Who has a grant of the search's name has that tool, and no search. */
+const chosenFrom = ({ list, byName }: Offers, { namespace, search, names }: Asked): readonly Offer[] => {
+  const named = names?.flatMap((name) => byName.get(name) ?? []) ?? (search === "only" ? [] : list);
+  const chosen = namespace === undefined ? named : named.filter((offer) => offer.grant.namespace === namespace);
+  if (search === undefined || byName.has(searchToolName)) return chosen;
+  const place = chosen.findIndex((offer) => offer.declaration.name > searchToolName);
+  return place < 0 ? [...chosen, searchToolOffer] : chosen.toSpliced(place, 0, searchToolOffer);
+};
+
 /** A page starts after the name that ended the one before, so that a list which changes in between neither repeats nor skips what stayed. */
-const pageOf = (list: readonly Offer[], { namespace, limit, after }: Asked): { page: readonly Offer[]; nextCursor: string | null } => {
-  const chosen = namespace === undefined ? list : list.filter((offer) => offer.grant.namespace === namespace);
+const pageOf = (offers: Offers, asked: Asked): { page: readonly Offer[]; nextCursor: string | null } => {
+  const { limit, after } = asked;
+  const chosen = chosenFrom(offers, asked);
   const rest = after === undefined ? chosen : chosen.filter((offer) => offer.declaration.name > after);
   const page = limit === undefined ? rest : rest.slice(0, limit);
   const last = page.at(-1);

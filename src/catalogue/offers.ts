@@ -1,5 +1,6 @@
 import { LRUCache } from "lru-cache";
 import type { Declaration } from "../api/declaration.ts";
+import type { JsonValue } from "../api/json.ts";
 import { offersFor } from "../grants/offers.ts";
 import { type Caller, callerKey, subjectsOf } from "./caller.ts";
 import { type CatalogueId, type CatalogueState, catalogueId, type LiveGrant } from "./state.ts";
@@ -9,6 +10,15 @@ export interface Offer {
   readonly id: CatalogueId;
   readonly declaration: Declaration;
   readonly grant: LiveGrant;
+  /** Answers an admitted call within the catalogue, from its canonical bytes; no host has such a tool. */
+  readonly answer?: (args: Uint8Array) => OwnAnswer;
+}
+
+/** What a tool of the catalogue's own says. `found` are names of tools that may be declared now. */
+export interface OwnAnswer {
+  readonly text: string;
+  readonly structured: JsonValue;
+  readonly found: readonly string[];
 }
 
 /**
