@@ -11,6 +11,9 @@ import { countedJournal } from "./call-metrics.ts";
 import type { Authenticate, Caller } from "./caller.ts";
 import { DeclarationLists } from "./declarations.ts";
 import { callJudge } from "./judge.ts";
+import type { McpParts } from "./mcp/endpoint.ts";
+import { Sessions } from "./mcp/sessions.ts";
+import { ToolLists } from "./mcp/tool-list.ts";
 import { OfferBook } from "./offers.ts";
 import { countRequests } from "./request-metrics.ts";
 import { ToolSearch } from "./search.ts";
@@ -51,20 +54,37 @@ export interface Catalogue {
 
 /** The catalogue's HTTP server: docs/catalogue.md says what it answers. */
 export const createCatalogue = ({ metrics = noMetrics, ...deps }: CatalogueDeps, config: CatalogueConfig): Catalogue => {
+  const { limits = defaultServerLimits, explainsTo = () => false } = config;
+  const { report } = deps;
   const watches = new Watches(deps.state, config.watchLimits ?? defaultWatchLimits);
+  const offers = new OfferBook(deps.state);
+  const bodies = new BodyBudget(limits.heldBodyBytes);
+  const admission = new Admission({ ...deps, journal: countedJournal(metrics, deps.journal), judge: callJudge() });
+  const mcp: McpParts = {
+    offers,
+    lists: new ToolLists(),
+    sessions: new Sessions(deps),
+    admission,
+    watches,
+    bodies,
+    bodyBytes: limits.bodyBytes,
+    explainsTo,
+    report,
+  };
   const server = catalogueServer({
     authenticate: deps.authenticate,
-    offers: new OfferBook(deps.state),
+    offers,
     lists: new DeclarationLists(),
     search: new ToolSearch(),
     watches,
-    bodies: new BodyBudget((config.limits ?? defaultServerLimits).heldBodyBytes),
-    admission: new Admission({ ...deps, journal: countedJournal(metrics, deps.journal), judge: callJudge() }),
+    bodies,
+    admission,
+    mcp,
     guard: { hosts: new Set(config.hosts.map((host) => host.toLowerCase())), origins: new Set(config.origins ?? []) },
     isReady: deps.isReady,
-    explainsTo: config.explainsTo ?? (() => false),
-    report: deps.report,
-    limits: config.limits ?? defaultServerLimits,
+    explainsTo,
+    report,
+    limits,
     ...(config.tls === undefined ? {} : { tls: config.tls }),
   });
   countRequests(server, { metrics, monotonic: deps.monotonic });

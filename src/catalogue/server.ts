@@ -8,6 +8,7 @@ import { type Authenticate, type Caller, callerKey } from "./caller.ts";
 import { answerCall, answerTurn, callRequestIn } from "./calls.ts";
 import { countOf, type DeclarationLists, declarationParameters, formatOf } from "./declarations.ts";
 import { bearerToken, guardRequest, HttpError, type HttpGuard, queryOf, readJsonText, respond, respondError } from "./http.ts";
+import { answerMcp, type McpParts } from "./mcp/endpoint.ts";
 import type { OfferBook } from "./offers.ts";
 import { openApiText } from "./openapi.ts";
 import { searchLimits, type ToolSearch } from "./search.ts";
@@ -42,6 +43,7 @@ export interface ServerParts {
   readonly search: ToolSearch;
   readonly watches: Watches;
   readonly admission: Admission;
+  readonly mcp: McpParts;
   readonly bodies: BodyBudget;
   readonly guard: HttpGuard;
   /** Whether the state has been filled; before, nobody is told that there are no tools. */
@@ -63,9 +65,9 @@ type Route = (
   search: string,
 ) => Promise<void> | void;
 
-const listDeclarations: Route = async ({ offers, lists, watches, authenticate, report }, caller, request, response, search) => {
+const listDeclarations: Route = async (parts, caller, request, response, search) => {
+  const { offers, lists, watches, report } = parts;
   const { watch, ...query } = queryOf(search, declarationParameters);
-  const token = bearerToken(request);
   if (watch !== undefined) {
     lists.list(offers.offersFor(caller), query);
     watches.add(response, {
@@ -78,10 +80,7 @@ const listDeclarations: Route = async ({ offers, lists, watches, authenticate, r
           return null;
         }
       },
-      stillValid: async () => {
-        const now = await authenticate(token);
-        return now !== null && callerKey(now) === callerKey(caller);
-      },
+      stillValid: stillValid(parts, caller, request),
     });
     return;
   }
@@ -99,6 +98,14 @@ const listDeclarations: Route = async ({ offers, lists, watches, authenticate, r
     respond(response, 200, list.body, headers);
   }
 };
+
+/** Whether the token of a request that goes on for long still is this caller's. */
+const stillValid =
+  ({ authenticate }: ServerParts, caller: Caller, request: IncomingMessage) =>
+  async (): Promise<boolean> => {
+    const now = await authenticate(bearerToken(request));
+    return now !== null && callerKey(now) === callerKey(caller);
+  };
 
 /** Below this, compressing saves no packet. */
 const smallestCompressed = 1024;
@@ -225,14 +232,20 @@ const handle = async (parts: ServerParts, request: IncomingMessage, response: Se
   if (path === "/readyz") return readiness(parts, response);
   guardRequest(request, parts.guard);
   const caller = await callerOf(parts, request);
+  if (path === "/mcp") {
+    if (!parts.isReady()) throw notReady();
+    return answerMcp(parts.mcp, { caller, request, response, stillValid: stillValid(parts, caller, request) });
+  }
   const found = routes.filter((candidate) => candidate.path.test(path));
   const method = request.method === "HEAD" ? "GET" : request.method;
   const match = found.find((candidate) => candidate.method === method);
   if (!found[0]) throw new HttpError(404, "PathUnknown", "there is nothing at this path; /v1/openapi.json describes what there is");
   if (!match) throw new HttpError(405, "MethodNotAllowed", `use ${found[0].method} here`, { allow: found[0].method });
-  if (!parts.isReady()) throw new HttpError(503, "NotReady", "the catalogue does not know its tools yet", { "retry-after": "1" });
+  if (!parts.isReady()) throw notReady();
   await match.route(parts, caller, request, response, mark < 0 ? "" : url.slice(mark + 1));
 };
+
+const notReady = (): HttpError => new HttpError(503, "NotReady", "the catalogue does not know its tools yet", { "retry-after": "1" });
 
 const readiness = ({ isReady }: ServerParts, response: ServerResponse): void =>
   isReady() ? respond(response, 200, '{"status":"ready"}') : respond(response, 503, '{"status":"starting"}');

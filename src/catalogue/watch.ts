@@ -26,6 +26,17 @@ export interface Watcher {
   readonly caller: string;
   readonly etag: () => string | null;
   readonly stillValid: () => Promise<boolean>;
+  /** What it is told, as text of server-sent events; `declarations` events by default. */
+  readonly words?: WatchWords;
+  /** An older watch with the same key ends: whoever connects again has left it. */
+  readonly replaces?: string;
+}
+
+export interface WatchWords {
+  readonly opening: (etag: string) => string;
+  readonly changed: (etag: string) => string;
+  /** Said where the catalogue ends the watch by itself. */
+  readonly closing: string;
 }
 
 /**
@@ -45,6 +56,9 @@ export class Watches {
 
   /** Takes over the response. Throws `HttpError` 429 `TooManyWatchers`. */
   add(response: ServerResponse, watcher: Watcher): void {
+    for (const [older, { watcher: before }] of this.#open) {
+      if (watcher.replaces !== undefined && before.replaces === watcher.replaces) this.#end(older);
+    }
     const ofCaller = [...this.#open.values()].filter((stream) => stream.watcher.caller === watcher.caller).length;
     if (this.#open.size >= this.#limits.connections || ofCaller >= this.#limits.connectionsPerCaller) {
       throw new HttpError(429, "TooManyWatchers", "too many watches are open; close some, or ask for the list with If-None-Match", {
@@ -64,7 +78,7 @@ export class Watches {
     const stream: Stream = { watcher, told: etag, heartbeat };
     this.#open.set(response, stream);
     response.on("close", () => this.#forget(response));
-    this.#send(response, changeEvent(etag));
+    this.#send(response, wordsFor(watcher).opening(etag));
   }
 
   close(): void {
@@ -81,7 +95,7 @@ export class Watches {
         if (etag === null) this.#end(response);
         else if (etag !== stream.told) {
           stream.told = etag;
-          this.#send(response, changeEvent(etag));
+          this.#send(response, wordsFor(stream.watcher).changed(etag));
         }
       }
     }, this.#limits.settleMs);
@@ -107,8 +121,9 @@ export class Watches {
   }
 
   #end(response: ServerResponse): void {
+    const stream = this.#open.get(response);
     this.#forget(response);
-    response.end();
+    response.end(stream && wordsFor(stream.watcher).closing);
   }
 
   #forget(response: ServerResponse): void {
@@ -124,3 +139,7 @@ interface Stream {
 }
 
 const changeEvent = (etag: string): string => `event: declarations\ndata: ${JSON.stringify({ etag })}\n\n`;
+
+const declarationWords: WatchWords = { opening: changeEvent, changed: changeEvent, closing: "" };
+
+const wordsFor = ({ words = declarationWords }: Watcher): WatchWords => words;

@@ -1,0 +1,124 @@
+import { LRUCache } from "lru-cache";
+import { sha256Of } from "../../api/digest.ts";
+import { compactJson, type JsonObject } from "../../api/json.ts";
+import { outputSchema } from "../../declaration/schema.ts";
+import type { Offer, Offers } from "../offers.ts";
+import type { LiveGrant } from "../state.ts";
+import { RpcError, rpcCodes } from "./messages.ts";
+
+/** One page of tools: JSON text of the members `tools` and, but on the last page, `nextCursor`. */
+export interface ToolPage {
+  readonly members: string;
+}
+
+export interface PageLimits {
+  /** Tools on a page: many, since there are clients that read only the first. */
+  readonly tools: number;
+  /** Characters of their JSON text; a page has one tool at least. */
+  readonly characters: number;
+}
+
+export const defaultPageLimits: PageLimits = { tools: 1000, characters: 4 * 1024 * 1024 };
+
+const keptCharacters = 32 * 1024 * 1024;
+
+/**
+ * What `tools/list` answers, made once for each state of a caller's offers. In the order of names; a page begins after the name that ended the one before, so what
+ * is added or withdrawn in between moves nothing else.
+ */
+export class ToolLists {
+  readonly #limits: PageLimits;
+  readonly #pages = new LRUCache<string, ToolPage>({ maxSize: keptCharacters, sizeCalculation: ({ members }) => 256 + members.length });
+  readonly #entries = new LRUCache<Offer, string>({ maxSize: keptCharacters, sizeCalculation: (entry) => 256 + entry.length });
+  readonly #prints = new LRUCache<number, string>({ max: 10_000 });
+
+  constructor(limits: PageLimits = defaultPageLimits) {
+    this.#limits = limits;
+  }
+
+  /** Throws `RpcError` -32602 for a cursor that is none of ours. The empty one begins at the beginning. */
+  page(offers: Offers, cursor: string | undefined): ToolPage {
+    const after = cursor === undefined || cursor === "" ? null : nameIn(cursor);
+    const key = JSON.stringify([offers.snapshot, after]);
+    const kept = this.#pages.get(key);
+    if (kept !== undefined) return kept;
+    const page = this.#make(offers.list, after);
+    this.#pages.set(key, page);
+    return page;
+  }
+
+  /** Differs when the list does, whatever its pages. */
+  print(offers: Offers): string {
+    const known = this.#prints.get(offers.snapshot);
+    if (known !== undefined) return known;
+    const print = sha256Of(offers.list.map((offer) => this.#entry(offer)).join());
+    this.#prints.set(offers.snapshot, print);
+    return print;
+  }
+
+  #make(list: readonly Offer[], after: string | null): ToolPage {
+    const start = after === null ? 0 : firstAfter(list, after);
+    const entries: string[] = [];
+    let characters = 0;
+    for (const offer of list.slice(start, start + this.#limits.tools)) {
+      const entry = this.#entry(offer);
+      if (entries.length > 0 && characters + entry.length > this.#limits.characters) break;
+      characters += entry.length;
+      entries.push(entry);
+    }
+    const end = start + entries.length;
+    const last = end < list.length ? list[end - 1] : undefined;
+    const next = last === undefined ? "" : `,"nextCursor":${JSON.stringify(cursorAfter(last.declaration.name))}`;
+    return { members: `"tools":[${entries.join(",")}]${next}` };
+  }
+
+  #entry(offer: Offer): string {
+    const known = this.#entries.get(offer);
+    if (known !== undefined) return known;
+    const entry = compactJson(toolEntry(offer));
+    this.#entries.set(offer, entry);
+    return entry;
+  }
+}
+
+/** The index of the first offer whose name comes after `name`; the list is in that order. */
+const firstAfter = (list: readonly Offer[], name: string): number => {
+  let [low, high] = [0, list.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const here = list[middle];
+    if (here !== undefined && here.declaration.name <= name) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+};
+
+const cursorPrefix = "after:";
+const longestCursor = 1024;
+
+const cursorAfter = (name: string): string => Buffer.from(cursorPrefix + name, "utf8").toString("base64url");
+
+const nameIn = (cursor: string): string => {
+  const text = cursor.length > longestCursor ? "" : Buffer.from(cursor, "base64url").toString("utf8");
+  if (!text.startsWith(cursorPrefix))
+    throw new RpcError(rpcCodes.invalidParams, "Invalid params: the cursor is none that this catalogue gave out");
+  return text.slice(cursorPrefix.length);
+};
+
+/** The reviewed words, the shape of what the tool answers, and hints that follow from the review: nothing that the far side says of itself. */
+const toolEntry = ({ declaration, grant }: Offer): JsonObject => {
+  const { name, description, parameters } = declaration;
+  const output = outputSchema(grant.fn);
+  return {
+    name,
+    description,
+    inputSchema: parameters,
+    ...(output === null ? {} : { outputSchema: output }),
+    annotations: annotationsOf(grant),
+  };
+};
+
+const annotationsOf = ({ spec }: LiveGrant): JsonObject => {
+  const mutates = spec.mutates ?? true;
+  return { readOnlyHint: !mutates, destructiveHint: mutates, openWorldHint: (spec.review?.reach.hosts ?? []).length > 0 };
+};
