@@ -61,7 +61,7 @@ export const countedJournal = (metrics: MetricsRegistry, journal: Journal): Jour
     decided.add({ outcome, gate: gate ?? "", code: code === null ? "" : codeName(code) });
     seconds.observe({ outcome }, durations.totalMs / 1000);
     if (entry.tool !== null) {
-      const [namespace = "", grant = ""] = grantName(entry.tool).split("/");
+      const [namespace = other, grant = other] = grantName(entry.tool).split("/");
       ofGrants.add({ namespace, grant, outcome });
       countHost(entry, entry.tool);
     }
@@ -72,7 +72,7 @@ export const countedJournal = (metrics: MetricsRegistry, journal: Journal): Jour
     { workload, attempts: made, argumentBytes, resultBytes, durations: { queueMs, runMs } }: JournalEntry,
     tool: CatalogueId,
   ): void {
-    const [namespace = "", name = ""] = workloadName(`${tool.split("/")[0]}/${workload}`).split("/");
+    const [namespace = other, name = other] = workloadName(`${tool.split("/")[0]}/${workload}`).split("/");
     const labels = { namespace, workload: name };
     if (made > 0) attempts.add(labels, made);
     if (queueMs !== null) queueSeconds.observe(labels, queueMs / 1000);
