@@ -1,12 +1,17 @@
 import type { KeyObject } from "node:crypto";
 import type { ContentBlock } from "../api/content.ts";
 import { type Sha256Digest, sha256Of } from "../api/digest.ts";
-import { type Invalid, messageOf } from "../api/errors.ts";
+import { AmbitError, type Invalid, messageOf } from "../api/errors.ts";
 import type { HostReply } from "../api/host.ts";
 import { canonicalJson, type JsonObject, type JsonValue } from "../api/json.ts";
 import type { TicketClaims } from "../api/ticket.ts";
+import type { Refusal } from "../grants/gates.ts";
+import { type Label, resultLabel } from "../grants/labels.ts";
 import { signTicket } from "../tickets/ticket.ts";
+import type { Allowances } from "./allowance.ts";
 import type { Caller } from "./caller.ts";
+import { shownLabel } from "./claimed-labels.ts";
+import type { Receipt } from "./counters.ts";
 import type { Dispatch, Dispatched } from "./dispatch.ts";
 import type { CallOutcome, Journal, JournalEntry } from "./journal.ts";
 import type { Offer, Offers } from "./offers.ts";
@@ -23,21 +28,34 @@ export interface CallRequest {
 }
 
 /**
- * What all gates together say of a call.
+ * What the gates together say of a call.
  *
- * - `admitted`: `judged` is what runs.
- * - `invalid`: the arguments do not fit; `message` is for the model.
- * - `refused`: policy; `message` is for operators alone.
+ * - `admitted`: `judged` is what runs; `sent` are the labels of its parts.
+ * - `refused`: `refusal` says by which gate, and whether the model may read why.
+ * - `unjudged`: nobody could tell; nothing runs.
  */
 export type Judgement =
-  | { readonly verdict: "admitted"; readonly offer: Offer; readonly judged: JudgedArguments; readonly labels: JsonObject | null }
-  | { readonly verdict: "invalid"; readonly offer: Offer | null; readonly gate: string; readonly code: string; readonly message: string }
+  | {
+      readonly verdict: "admitted";
+      readonly offer: Offer;
+      readonly judged: JudgedArguments;
+      readonly labels: JsonObject | null;
+      readonly sent: readonly Label[];
+    }
   | {
       readonly verdict: "refused";
       readonly offer: Offer | null;
+      readonly refusal: Refusal;
+      readonly judged: JudgedArguments | null;
+      readonly labels: JsonObject | null;
+    }
+  | {
+      readonly verdict: "unjudged";
+      readonly offer: Offer | null;
       readonly gate: string;
       readonly code: string;
-      readonly message: string;
+      readonly reason: string;
+      readonly text: string;
       readonly judged: JudgedArguments | null;
       readonly labels: JsonObject | null;
     };
@@ -53,7 +71,8 @@ export const judgedArguments = (value: JsonObject): JudgedArguments => {
   return { bytes, digest: sha256Of(bytes) };
 };
 
-export type Judge = (caller: Caller, offers: Offers, request: CallRequest, now: number) => Judgement;
+/** Judges by all that needs no memory of other calls. */
+export type Judge = (caller: Caller, offers: Offers, request: CallRequest) => Judgement;
 
 /** What a caller is told. `text` is for the model. */
 export interface CallAnswer {
@@ -62,6 +81,10 @@ export interface CallAnswer {
   /** Where the answer is more than one text; `text` then holds its texts. */
   readonly content?: readonly ContentBlock[];
   readonly structured?: JsonValue;
+  /** Of what the tool answered, all of it; absent where no tool did. */
+  readonly label?: Label;
+  /** When the call may be tried again, of one that came too soon. */
+  readonly retryAfterMs?: number;
   /** Why, for operators: never sent to a caller who is none. */
   readonly reason?: { readonly call: string; readonly gate: string | null; readonly code: string; readonly message: string };
 }
@@ -70,11 +93,15 @@ export interface CallAnswer {
 export const refusalText = "This call is not permitted.";
 export const inDoubtText = "Whether the call took effect is not known. Do not repeat it blindly; check its effect first.";
 export const faultText = "The catalogue failed at this call.";
+export const tooSoonText = (retryAfterMs: number): string =>
+  `This tool was called too often; it may be called again in ${Math.max(1, Math.ceil(retryAfterMs / 1000))} s.`;
+const uncountedText = "The call was not run, since it cannot be told at the moment how often the tool was called. Try again later.";
 const unavailableText = "The tool cannot be reached at the moment; the call was not run.";
 
 export interface AdmissionDeps {
   readonly state: CatalogueState;
   readonly judge: Judge;
+  readonly allowances: Allowances;
   /** The key that hosts were told of, asked for at each call, since keys rotate. */
   readonly signer: () => { readonly kid: string; readonly key: KeyObject };
   readonly dispatch: Dispatch;
@@ -107,9 +134,14 @@ export class Admission {
     const { monotonic, now, journal, random } = this.#deps;
     const started = monotonic();
     const id = Buffer.from(random(12)).toString("base64url");
-    const judgement = this.#judge(caller, offers, request);
+    const { judgement, receipt } = await this.#admit(caller, offers, request);
     const ran = judgement.verdict === "admitted" ? await this.#tryRun(judgement.offer, judgement.judged) : notRun(judgement);
-    const judged = judgement.verdict === "invalid" ? null : judgement.judged;
+    if (!ran.wasSent && receipt.length > 0) await this.#giveBack(receipt);
+    const label =
+      judgement.verdict === "admitted" && ran.reply
+        ? resultLabel(judgement.offer.id, judgement.offer.grant.spec.outputSensitivity, judgement.sent)
+        : null;
+    const { judged, labels } = judgement;
     const { grant } = judgement.offer ?? {};
     const entry: JournalEntry = {
       time: new Date(now()).toISOString(),
@@ -126,8 +158,9 @@ export class Admission {
       pod: ran.endpoint?.podUid ?? null,
       arguments: judged?.digest ?? null,
       argumentBytes: judged?.bytes.byteLength ?? null,
-      labels: judgement.verdict === "invalid" ? null : judgement.labels,
-      gate: judgement.verdict === "admitted" ? null : judgement.gate,
+      labels,
+      resultLabel: label && shownLabel(label),
+      gate: gateOf(judgement),
       outcome: ran.outcome,
       code: ran.code,
       reason: ran.reason,
@@ -141,22 +174,60 @@ export class Admission {
       },
     };
     journal(entry);
-    const { outcome, text, structured, code, reason } = ran;
+    const { outcome, text, structured, code, reason, retryAfterMs } = ran;
     return {
       outcome,
       text,
+      ...(ran.content !== undefined && { content: ran.content }),
       ...(structured !== undefined && { structured }),
+      ...(label && { label }),
+      ...(retryAfterMs !== null && { retryAfterMs }),
       ...(code !== null && { reason: { call: id, gate: entry.gate, code, message: reason ?? "" } }),
     };
+  }
+
+  /** Judges, and takes of the caller's limits what the call needs. A refusal of what was sent to a tool counts against how many there may be. */
+  async #admit(caller: Caller, offers: Offers, request: CallRequest): Promise<{ judgement: Judgement; receipt: Receipt }> {
+    const judgement = this.#judge(caller, offers, request);
+    const { offer, judged, labels } = judgement;
+    const { allowances, report } = this.#deps;
+    try {
+      if (judgement.verdict === "admitted") {
+        const allowed = await allowances.take(caller.user, judgement.offer, judgement.judged.bytes.byteLength);
+        if (allowed.refusal === null) return { judgement, receipt: allowed.receipt };
+        return { judgement: { verdict: "refused", offer, refusal: allowed.refusal, judged, labels }, receipt: [] };
+      }
+      if (judgement.verdict === "refused" && offer !== null && judgement.refusal.kind === "policy")
+        await allowances.deny(caller.user, offer);
+    } catch (fault) {
+      report(fault);
+      if (judgement.verdict !== "admitted") return { judgement, receipt: [] };
+      const code = fault instanceof AmbitError ? fault.code : "Internal";
+      return {
+        judgement: { verdict: "unjudged", gate: "rate", code, reason: messageOf(fault), text: uncountedText, offer, judged, labels },
+        receipt: [],
+      };
+    }
+    return { judgement, receipt: [] };
   }
 
   /** A fault in judging admits nothing. */
   #judge(caller: Caller, offers: Offers, request: CallRequest): Judgement {
     try {
-      return this.#deps.judge(caller, offers, request, this.#deps.now());
+      return this.#deps.judge(caller, offers, request);
     } catch (fault) {
       this.#deps.report(fault);
-      return { verdict: "invalid", offer: null, gate: "fault", code: "Internal", message: faultText };
+      const nobody = { offer: null, judged: null, labels: null };
+      return { verdict: "unjudged", gate: "fault", code: "Internal", reason: faultText, text: faultText, ...nobody };
+    }
+  }
+
+  /** What can't be given back stays used. */
+  async #giveBack(receipt: Receipt): Promise<void> {
+    try {
+      await this.#deps.allowances.giveBack(receipt);
+    } catch (fault) {
+      this.#deps.report(fault);
     }
   }
 
@@ -166,7 +237,7 @@ export class Admission {
       return await this.#run(offer, judged);
     } catch (fault) {
       this.#deps.report(fault);
-      return unknown(offer.grant.spec.mutates, "Internal", messageOf(fault), faultText);
+      return { ...unknown(offer.grant.spec.mutates, "Internal", messageOf(fault), faultText), wasSent: true };
     }
   }
 
@@ -174,6 +245,7 @@ export class Admission {
   async #run(offer: Offer, judged: JudgedArguments): Promise<Ran> {
     const started = this.#deps.monotonic();
     const tried: Endpoint[] = [];
+    let wasSent = false;
     let last: Ran = failed("NoReadyHost", "no host that runs approved code is ready", unavailableText);
     while (tried.length < maxAttempts) {
       const endpoint = this.#choose(offer, tried);
@@ -182,9 +254,10 @@ export class Admission {
       const dispatched = await this.#send(offer, endpoint, judged);
       const { again, ...ran } = outcomeOf(dispatched, offer.grant.spec.mutates);
       last = { ...ran, endpoint };
+      wasSent ||= dispatched.kind !== "unreachable";
       if (!again) break;
     }
-    return { ...last, attempts: tried.length, hostMs: tried.length > 0 ? this.#deps.monotonic() - started : null };
+    return { ...last, wasSent, attempts: tried.length, hostMs: tried.length > 0 ? this.#deps.monotonic() - started : null };
   }
 
   async #send(offer: Offer, endpoint: Endpoint, judged: JudgedArguments): Promise<Dispatched> {
@@ -233,23 +306,48 @@ const isSame = (a: Endpoint, b: Endpoint): boolean => a.podUid === b.podUid && a
 interface Ran {
   readonly outcome: CallOutcome;
   readonly text: string;
+  readonly content?: readonly ContentBlock[];
   readonly structured?: JsonValue;
   readonly code: string | null;
   readonly reason: string | null;
   readonly endpoint: Endpoint | null;
   readonly reply: HostReply | null;
+  readonly retryAfterMs: number | null;
   readonly attempts: number;
+  /** Whether a host was sent the arguments. */
+  readonly wasSent: boolean;
   readonly hostMs: number | null;
 }
 
-const nothing = { endpoint: null, reply: null, attempts: 0, hostMs: null } as const;
+const nothing = { endpoint: null, reply: null, retryAfterMs: null, attempts: 0, wasSent: false, hostMs: null } as const;
 
 const failed = (code: string, reason: string, text: string): Ran => ({ ...nothing, outcome: "failed", text, code, reason });
 
+const gateOf = (judgement: Judgement): string | null => {
+  switch (judgement.verdict) {
+    case "admitted":
+      return null;
+    case "refused":
+      return judgement.refusal.gate;
+    case "unjudged":
+      return judgement.gate;
+  }
+};
+
 const notRun = (judgement: Exclude<Judgement, { verdict: "admitted" }>): Ran => {
-  const { code, message } = judgement;
-  if (judgement.verdict === "invalid") return failed(code, message, message);
-  return { ...nothing, outcome: "refused", text: refusalText, code, reason: message };
+  if (judgement.verdict === "unjudged") return failed(judgement.code, judgement.reason, judgement.text);
+  const { refusal } = judgement;
+  const { code, reason } = refusal;
+  switch (refusal.kind) {
+    case "validation":
+      return failed(code, reason, reason);
+    case "policy":
+      return { ...nothing, outcome: "refused", text: refusalText, code, reason };
+    case "rate": {
+      const { retryAfterMs } = refusal;
+      return { ...nothing, outcome: "refused", text: tooSoonText(retryAfterMs), code, reason, retryAfterMs };
+    }
+  }
 };
 
 /** What a host's answer means for the call, and whether another host may have it. */
@@ -276,7 +374,16 @@ const replied = (reply: HostReply, mutates: boolean): Ran & { readonly again: bo
     const ran = reply.ran ? unknown(mutates, reply.code, reply.text, reply.text) : failed(reply.code, reply.text, reply.text);
     return { ...ran, reply, again: !reply.ran };
   }
-  const told = { ...nothing, outcome: reply.outcome, text: reply.text, code: null, reason: null, reply, again: false };
+  const told = {
+    ...nothing,
+    outcome: reply.outcome,
+    text: reply.text,
+    ...(reply.content !== undefined && { content: reply.content }),
+    code: null,
+    reason: null,
+    reply,
+    again: false,
+  };
   return reply.outcome === "ok" && reply.structured !== undefined ? { ...told, structured: reply.structured } : told;
 };
 

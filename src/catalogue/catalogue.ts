@@ -6,9 +6,12 @@ import type { SecureContextOptions } from "node:tls";
 import { Stalled } from "../api/errors.ts";
 import { type MetricsRegistry, noMetrics } from "../kube/metrics.ts";
 import { Admission, type AdmissionDeps } from "./admission.ts";
+import { Allowances } from "./allowance.ts";
 import { BodyBudget } from "./body-budget.ts";
 import { countedJournal } from "./call-metrics.ts";
+import { type CallPolicy, defaultCallPolicy } from "./call-policy.ts";
 import type { Authenticate, Caller } from "./caller.ts";
+import { type Counters, ProcessCounters } from "./counters.ts";
 import { DeclarationLists } from "./declarations.ts";
 import { callJudge } from "./judge.ts";
 import type { McpParts } from "./mcp/endpoint.ts";
@@ -22,9 +25,11 @@ import type { CatalogueState } from "./state.ts";
 import { defaultWatchLimits, Watches, type WatchLimits } from "./watch.ts";
 
 /** What a catalogue is made of: the rules, which are pure, and its edges. */
-export interface CatalogueDeps extends Omit<AdmissionDeps, "judge"> {
+export interface CatalogueDeps extends Omit<AdmissionDeps, "judge" | "allowances"> {
   readonly authenticate: Authenticate;
   readonly isReady: () => boolean;
+  /** What callers use is counted here; without it in this process, as if there were no other replica. */
+  readonly counters?: Counters;
   /** What requests and calls are counted in; without it they aren't. */
   readonly metrics?: MetricsRegistry;
 }
@@ -34,7 +39,9 @@ export interface CatalogueConfig {
   readonly hosts: readonly string[];
   /** Values that `Origin` may hold: none, unless web pages are meant to call. */
   readonly origins?: readonly string[];
-  /** Callers who are told why a call was refused: operators. Nobody by default. */
+  /** What the installation decides about callers. */
+  readonly policy?: CallPolicy;
+  /** Callers who are told why a call was refused: operators. By default those whom the policy names. */
   readonly explainsTo?: (caller: Caller) => boolean;
   readonly limits?: ServerLimits;
   readonly watchLimits?: WatchLimits;
@@ -54,12 +61,17 @@ export interface Catalogue {
 
 /** The catalogue's HTTP server: docs/catalogue.md says what it answers. */
 export const createCatalogue = ({ metrics = noMetrics, ...deps }: CatalogueDeps, config: CatalogueConfig): Catalogue => {
-  const { limits = defaultServerLimits, explainsTo = () => false } = config;
+  const { policy = defaultCallPolicy, limits = defaultServerLimits, explainsTo = policy.explainsTo } = config;
   const { report } = deps;
   const watches = new Watches(deps.state, config.watchLimits ?? defaultWatchLimits);
   const offers = new OfferBook(deps.state);
   const bodies = new BodyBudget(limits.heldBodyBytes);
-  const admission = new Admission({ ...deps, journal: countedJournal(metrics, deps.journal), judge: callJudge() });
+  const admission = new Admission({
+    ...deps,
+    journal: countedJournal(metrics, deps.journal),
+    judge: callJudge(policy),
+    allowances: new Allowances(deps.counters ?? new ProcessCounters(deps.monotonic), policy.denials),
+  });
   const mcp: McpParts = {
     offers,
     lists: new ToolLists(),

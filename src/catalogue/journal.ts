@@ -36,6 +36,8 @@ export interface JournalEntry {
   readonly arguments: Sha256Digest | null;
   readonly argumentBytes: number | null;
   readonly labels: JsonObject | null;
+  /** The label of the answer, null where no tool gave one. */
+  readonly resultLabel: JsonObject | null;
   /** The gate that decided against the call, null where all admitted it. */
   readonly gate: string | null;
   readonly outcome: CallOutcome;

@@ -1,10 +1,13 @@
 import { LRUCache } from "lru-cache";
-import { Invalid, Refused } from "../api/errors.ts";
+import { Invalid } from "../api/errors.ts";
 import { isJsonObject, type JsonObject } from "../api/json.ts";
-import { type ArgumentViolation, judgeCall, matchOffer } from "../grants/gates.ts";
+import { type ArgumentViolation, judgeCall, matchOffer, type Refusal } from "../grants/gates.ts";
+import { leafLabels } from "../grants/labels.ts";
 import { checkArguments, normaliseArguments } from "../translate/arguments.ts";
 import { compileSchema } from "../translate/schema-judge.ts";
 import { type CallRequest, type Judge, type Judgement, judgedArguments } from "./admission.ts";
+import { type CallPolicy, defaultCallPolicy } from "./call-policy.ts";
+import type { Caller } from "./caller.ts";
 import { claimedLabels, shownLabels } from "./claimed-labels.ts";
 import type { Offer } from "./offers.ts";
 import type { LiveGrant } from "./state.ts";
@@ -18,7 +21,7 @@ const schemasKept = 1000;
 type Check = (args: JsonObject) => ArgumentViolation | null;
 
 /** Judges calls by the rules of `src/grants`: match, the reviewed schema and the tool's own types, labels, provenance, egress ceiling. */
-export const callJudge = (): Judge => {
+export const callJudge = (policy: CallPolicy = defaultCallPolicy): Judge => {
   const checks = new LRUCache<LiveGrant, Check>({ max: schemasKept });
   const checkOf = (grant: LiveGrant): Check => {
     const known = checks.get(grant);
@@ -28,28 +31,25 @@ export const callJudge = (): Judge => {
     return check;
   };
 
-  return (_caller, offers, request, now) => {
+  return (caller, offers, request) => {
     const match = matchOffer(request.name, offers.byName);
-    if (match.grant === null) {
-      if (match.verdict.admitted) throw new Error("matching gave neither a grant nor a refusal");
-      const { gate, code, reason } = match.verdict;
-      return { verdict: "refused", offer: null, gate, code, message: reason, judged: null, labels: null };
-    }
+    if (match.grant === null) return { verdict: "refused", offer: null, refusal: match.verdict, judged: null, labels: null };
     const offer = match.grant;
     try {
-      return judged(offer, request, checkOf(offer.grant), now);
+      return judged(policy, caller, offer, request, checkOf(offer.grant));
     } catch (thrown) {
-      if (thrown instanceof Invalid) return { verdict: "invalid", offer, gate: "schema", code: thrown.code, message: thrown.message };
-      if (thrown instanceof Refused)
-        return { verdict: "refused", offer, gate: "labels", code: thrown.code, message: thrown.message, judged: null, labels: null };
-      throw thrown;
+      if (!(thrown instanceof Invalid)) throw thrown;
+      const { code, message, at = "" } = thrown;
+      const refusal: Refusal = { admitted: false, gate: "schema", kind: "validation", code, reason: message, at };
+      return { verdict: "refused", offer, refusal, judged: null, labels: null };
     }
   };
 };
 
-const judged = (offer: Offer, request: CallRequest, check: Check, now: number): Judgement => {
-  const args = normaliseArguments(offer.grant.fn, argumentsIn(request));
-  const labels = claimedLabels(request.labels, false);
+const judged = (policy: CallPolicy, caller: Caller, offer: Offer, request: CallRequest, check: Check): Judgement => {
+  const given = argumentsIn(request);
+  const args = normaliseArguments(offer.grant.fn, given);
+  const { labels, refusal: labelRefusal } = claimedLabels(request.labels, given, policy.isLabeler(caller));
   const bytes = judgedArguments(args);
   if (bytes.bytes.byteLength > mostArgumentBytes) {
     throw new Invalid(
@@ -58,11 +58,11 @@ const judged = (offer: Offer, request: CallRequest, check: Check, now: number): 
       "",
     );
   }
-  const verdict = judgeCall({ name: request.name, arguments: args, labels }, { spec: offer.grant.spec, check }, now);
-  if (verdict.admitted) return { verdict: "admitted", offer, judged: bytes, labels: shownLabels(labels) };
-  const { gate, code, reason: message } = verdict;
-  if (verdict.kind === "validation") return { verdict: "invalid", offer, gate, code, message };
-  return { verdict: "refused", offer, gate, code, message, judged: bytes, labels: shownLabels(labels) };
+  const call = { name: request.name, arguments: args, labels, labelRefusal, callerCeiling: policy.ceilingOf(caller) };
+  const verdict = judgeCall(call, { spec: offer.grant.spec, check });
+  const shown = shownLabels(labels);
+  if (!verdict.admitted) return { verdict: "refused", offer, refusal: verdict, judged: bytes, labels: shown };
+  return { verdict: "admitted", offer, judged: bytes, labels: shown, sent: leafLabels(args, labels) };
 };
 
 const argumentsIn = ({ arguments: given }: CallRequest): JsonObject => {

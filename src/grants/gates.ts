@@ -7,6 +7,8 @@ export interface Call {
   readonly name: string;
   readonly arguments: JsonObject;
   readonly labels: Labels;
+  /** Why what the caller says of the labels does not count; null where all of it does. */
+  readonly labelRefusal?: Refusal | null;
   /** The most sensitive information that this caller may send anywhere. */
   readonly callerCeiling?: Sensitivity;
 }
@@ -32,33 +34,24 @@ export interface ArgumentViolation {
  * What a gate says. A refusal by `policy` reaches the model as one constant sentence and its reason stays in the journal; one by `validation` says what
  * is wrong, so that the model can do better; one by `rate` says when to try again.
  */
-export type Verdict =
-  | { readonly admitted: true }
-  | { readonly admitted: false; readonly gate: string; readonly kind: "policy"; readonly code: string; readonly reason: string }
-  | {
-      readonly admitted: false;
-      readonly gate: "schema";
-      readonly kind: "validation";
-      readonly code: string;
-      readonly reason: string;
-      readonly at: string;
-    }
-  | {
-      readonly admitted: false;
-      readonly gate: string;
-      readonly kind: "rate";
-      readonly code: string;
-      readonly reason: string;
-      readonly retryAfterMs: number;
-    };
+export type Verdict = { readonly admitted: true } | Refusal;
 
-/** `now` is milliseconds since the epoch. A gate is a pure function of what it is given; what it counts by is given too. */
-export type Gate = (call: Call, grant: GatedGrant, now: number) => Verdict;
+export type Refusal = { readonly admitted: false; readonly gate: Gated; readonly code: string; readonly reason: string } & (
+  | { readonly kind: "policy" }
+  | { readonly kind: "validation"; readonly at: string }
+  | { readonly kind: "rate"; readonly retryAfterMs: number }
+);
+
+/** The gates by name, in the order in which they judge (docs/catalogue.md). */
+export type Gated = "match" | "schema" | "labels" | "provenance" | "egress-ceiling" | "denials" | "egress-budget" | "rate";
+
+/** A gate is a pure function of what it is given. */
+export type Gate = (call: Call, grant: GatedGrant) => Verdict;
 
 export const admitted: Verdict = { admitted: true };
 
 /** The grant of that name among what the caller is offered, byte for byte. What isn't there is refused alike, whatever the reason. */
-export const matchOffer = <G>(name: string, offered: ReadonlyMap<string, G>): { grant: G } | { grant: null; verdict: Verdict } => {
+export const matchOffer = <G>(name: string, offered: ReadonlyMap<string, G>): { grant: G } | { grant: null; verdict: Refusal } => {
   const grant = offered.get(name);
   if (grant !== undefined) return { grant };
   return { grant: null, verdict: refused("match", "NotOffered", "the caller is offered no tool of that name") };
@@ -76,6 +69,9 @@ const fitsReviewedSchema: Gate = (call, grant) => {
     at: violation.at,
   };
 };
+
+/** A caller says nothing of its arguments that it may not say. */
+const labelsArePermitted: Gate = ({ labelRefusal }) => labelRefusal ?? admitted;
 
 /**
  * Every field rule holds. A tool that mutates and has no rules takes no untrusted argument. Trust comes from labels alone, never from what a value says.
@@ -125,24 +121,24 @@ const staysUnderEgressCeiling: Gate = (call, { spec }) => {
 };
 
 /**
- * Judged in this order after `matchOffer`; the first refusal decides. What costs little comes before what costs much, and what a refusal may tell before
- * what it may not.
+ * Judged in this order after `matchOffer`, and before what counts calls; the first refusal decides. What costs little comes before what costs much, and what a
+ * refusal may tell before what it may not.
  */
-export const gates: readonly Gate[] = [fitsReviewedSchema, fieldsHaveProvenance, staysUnderEgressCeiling];
+export const gates: readonly Gate[] = [fitsReviewedSchema, labelsArePermitted, fieldsHaveProvenance, staysUnderEgressCeiling];
 
 /** The verdict of the first gate that refuses, or `admitted`. */
-export const judgeCall = (call: Call, grant: GatedGrant, now: number, checklist: readonly Gate[] = gates): Verdict => {
+export const judgeCall = (call: Call, grant: GatedGrant, checklist: readonly Gate[] = gates): Verdict => {
   for (const gate of checklist) {
-    const verdict = gate(call, grant, now);
+    const verdict = gate(call, grant);
     if (!verdict.admitted) return verdict;
   }
   return admitted;
 };
 
-const refused = (gate: string, code: string, reason: string): Verdict => ({ admitted: false, gate, kind: "policy", code, reason });
+const refused = (gate: Gated, code: string, reason: string): Refusal => ({ admitted: false, gate, kind: "policy", code, reason });
 
 /** The value that a JSON Pointer names; undefined where there is none. List positions are decimal without leading zeros. */
-const valueAt = (root: JsonValue, pointer: string): JsonValue | undefined => {
+export const valueAt = (root: JsonValue, pointer: string): JsonValue | undefined => {
   let value: JsonValue | undefined = root;
   for (const escaped of pointer.split("/").slice(1)) {
     const key = escaped.replaceAll("~1", "/").replaceAll("~0", "~");

@@ -28,6 +28,18 @@ export const isWithin = (sensitivity: Sensitivity, ceiling: Sensitivity): boolea
 
 export const lower = (a: Sensitivity, b: Sensitivity): Sensitivity => (isWithin(a, b) ? a : b);
 
+export const higher = (a: Sensitivity, b: Sensitivity): Sensitivity => (isWithin(a, b) ? b : a);
+
+/**
+ * The label of what a tool answers: from the tool and from all that its arguments came from, untrusted, and no less sensitive than the grant says or than what
+ * went in. `tool` is the catalogue id, `namespace/grant`.
+ */
+export const resultLabel = (tool: string, outputSensitivity: Sensitivity | undefined, sent: readonly Label[]): Label => {
+  const sources = new Set([`tool:${tool}`, ...sent.flatMap((label) => label.sources)]);
+  const sensitivity = sent.reduce((highest, label) => higher(highest, label.sensitivity), outputSensitivity ?? "Internal");
+  return { sources: [...sources].sort(), trusted: false, sensitivity };
+};
+
 /**
  * Labels of all leaves of a value, each once, never none. A leaf is a scalar, or an empty list or object. Where no part is labelled, the walk ends at once.
  */

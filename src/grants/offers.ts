@@ -62,15 +62,22 @@ const byPrecedence = (a: { grant: Offerable; rank: number }, b: { grant: Offerab
   compareNumbers(a.rank, b.rank) || compareText(a.grant.namespace, b.grant.namespace) || compareText(a.grant.name, b.grant.name);
 
 /** Whether the grant's subjects include the caller, as RBAC judges it. */
-const isNamed = (caller: CallerIdentity, grant: Offerable): boolean =>
-  (grant.spec.subjects ?? []).some(({ kind, name, namespace }) => {
-    switch (kind) {
+const isNamed = (caller: CallerIdentity, grant: Offerable): boolean => isAmong(caller, grant.spec.subjects ?? [], grant.namespace);
+
+/** Whether one of the subjects is the caller, as RBAC judges it; `namespace` is that of a ServiceAccount without one. */
+export const isAmong = (
+  caller: CallerIdentity,
+  subjects: readonly (Omit<Subject, "namespace"> & { readonly namespace?: string | undefined })[],
+  namespace = "",
+): boolean =>
+  subjects.some((subject) => {
+    switch (subject.kind) {
       case "User":
-        return caller.user === name;
+        return caller.user === subject.name;
       case "Group":
-        return caller.groups.includes(name);
+        return caller.groups.includes(subject.name);
       case "ServiceAccount":
-        return caller.user === `system:serviceaccount:${namespace ?? grant.namespace}:${name}`;
+        return caller.user === `system:serviceaccount:${subject.namespace ?? namespace}:${subject.name}`;
       default:
         return false;
     }

@@ -6,6 +6,8 @@ import { Invalid } from "../../../src/api/errors.ts";
 import type { ToolGrantSpec } from "../../../src/api/generated/toolgrant.ts";
 import { parseJson } from "../../../src/api/json.ts";
 import { Admission, type CallRequest, refusalText } from "../../../src/catalogue/admission.ts";
+import { Allowances } from "../../../src/catalogue/allowance.ts";
+import { ProcessCounters } from "../../../src/catalogue/counters.ts";
 import type { Dispatched } from "../../../src/catalogue/dispatch.ts";
 import type { JournalEntry } from "../../../src/catalogue/journal.ts";
 import { callJudge } from "../../../src/catalogue/judge.ts";
@@ -29,6 +31,7 @@ const scene = (answers: readonly Dispatched[], endpoints: readonly Endpoint[] = 
   const admission = new Admission({
     state,
     judge: callJudge(),
+    allowances: new Allowances(new ProcessCounters(() => 0), null),
     signer: () => keys,
     dispatch: host.dispatch,
     journal: (entry) => journal.push(entry),
@@ -157,8 +160,13 @@ const claims: Record<string, { readonly labels: string; readonly gate: string | 
   "trust is not to be claimed": { labels: '{"/repo": {"trusted": true}}', gate: "labels", outcome: "refused" },
   "a source is not to be claimed": { labels: '{"/repo": {"sources": ["task:ticket"]}}', gate: "labels", outcome: "refused" },
   "a lower sensitivity is not to be claimed": { labels: '{"": {"sensitivity": "Public"}}', gate: "labels", outcome: "refused" },
-  "a misspelt label is told": { labels: '{"/repo": {"sensitvity": "Secret"}}', gate: "schema", outcome: "failed" },
-  "a key that is no pointer is told": { labels: '{"repo": {"sensitivity": "Secret"}}', gate: "schema", outcome: "failed" },
+  "a misspelt label is told": { labels: '{"/repo": {"sensitvity": "Secret"}}', gate: "labels", outcome: "failed" },
+  "a key that is no pointer is told": { labels: '{"repo": {"sensitivity": "Secret"}}', gate: "labels", outcome: "failed" },
+  "one of no value, that may have been meant for another, is told": {
+    labels: '{"/rep": {"sensitivity": "Secret"}}',
+    gate: "labels",
+    outcome: "failed",
+  },
 };
 for (const [what, { labels, gate, outcome }] of Object.entries(claims)) {
   test(`labels of a caller: ${what}`, async () => {
@@ -260,6 +268,7 @@ test("the journal has one line a call, with digests and never a value", async ()
     arguments: sha256Of('{"repo":"the/secret"}'),
     argumentBytes: 21,
     labels: null,
+    resultLabel: { sources: ["tool:agents/github-list-issues"], trusted: false, sensitivity: "Internal" },
     gate: null,
     outcome: "ok",
     code: null,

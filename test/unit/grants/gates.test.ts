@@ -146,7 +146,7 @@ for (const [sentence, { args, spec = {}, labels, callerCeiling, violation = null
   test(`gates: ${sentence}`, () => {
     const given: Labels = labels ? new Map(Object.entries(labels)) : noLabels;
     const call = { name: "t", arguments: parseJson(args) as JsonObject, labels: given, ...(callerCeiling ? { callerCeiling } : {}) };
-    const verdict = judgeCall(call, { spec: { declaration: { name: "t" }, ...spec }, check: () => violation }, 0);
+    const verdict = judgeCall(call, { spec: { declaration: { name: "t" }, ...spec }, check: () => violation });
     assert.equal(verdict.admitted ? null : verdict.code, code);
     if (!verdict.admitted) assert.equal(verdict.kind, code === "ArgumentInvalid" ? "validation" : "policy");
   });
@@ -166,10 +166,10 @@ test("a gate that is added is asked in its place, and is not asked after a refus
   const asked: string[] = [];
   const counting = (name: string, code: string | null) => () => {
     asked.push(name);
-    return code === null ? ({ admitted: true } as const) : ({ admitted: false, gate: name, kind: "policy", code, reason: "" } as const);
+    return code === null ? ({ admitted: true } as const) : ({ admitted: false, gate: "rate", kind: "policy", code, reason: "" } as const);
   };
   const call = { name: "t", arguments: {}, labels: noLabels };
   const grant: GatedGrant = { spec: { declaration: { name: "t" } }, check: () => null };
-  judgeCall(call, grant, 0, [...gates, counting("one", null), counting("two", "No"), counting("three", null)]);
+  judgeCall(call, grant, [...gates, counting("one", null), counting("two", "No"), counting("three", null)]);
   assert.deepEqual(asked, ["one", "two"]);
 });
