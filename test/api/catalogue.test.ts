@@ -13,10 +13,12 @@ import { certifyServer, newAuthority } from "../../src/identity/host-identity.ts
 import { loadAccess } from "../../src/kube/access.ts";
 import { ClusterClient } from "../../src/kube/client.ts";
 import { systemClock } from "../../src/kube/clock.ts";
+import { scrapedMetrics } from "../../src/telemetry/prometheus.ts";
 import { rotatedTicketKeys, writeTicketKeys } from "../../src/tickets/ticket-keys.ts";
 import { type OwnApiServer, startOwnApiServer, whyNoOwnApiServer } from "../cluster/api-server.ts";
 import { becomes } from "../cluster/becomes.ts";
 import { installCrds } from "../cluster/crds.ts";
+import { scrape } from "../support/scraped.ts";
 import { grantSpec, listIssues } from "../unit/catalogue/world.ts";
 
 /** The catalogue on a real API server, which judges its tokens, tells it of grants and keys, and goes away. */
@@ -48,7 +50,10 @@ describe("a catalogue on a real API server", { skip: whyNoOwnApiServer() ?? fals
     return { "tls.crt": crt, "tls.key": key.export({ type: "pkcs8", format: "pem" }).toString() };
   };
 
-  const port = (): number => events.flatMap((event) => (event.kind === "listening" ? [event.address.port] : []))[0] ?? 0;
+  const portOf = (wanted: "listening" | "telemetry"): number =>
+    events.flatMap((event) => (event.kind === wanted ? [event.address.port] : []))[0] ?? 0;
+  const port = (): number => portOf("listening");
+  const probe = async (path: string): Promise<number> => (await fetch(`http://localhost:${portOf("telemetry")}${path}`)).status;
   const ask = (bearer: string | null, path = "/v1/declarations"): Promise<{ status: number; body: string; shown: string }> =>
     new Promise((resolve, reject) => {
       const headers = bearer === null ? {} : { authorization: `Bearer ${bearer}` };
@@ -67,10 +72,18 @@ describe("a catalogue on a real API server", { skip: whyNoOwnApiServer() ?? fals
     for (const name of ["agents", "ambit-system"]) await make("/api/v1/namespaces", { metadata: { name } });
     for (const name of ["triage", "other"]) await make("/api/v1/namespaces/agents/serviceaccounts", { metadata: { name } });
     const access = await loadAccess({ file: server.kubeconfig });
-    client = new ClusterClient({ access, clock: systemClock, random: Math.random, userAgent: "ambit-catalogue" });
+    const metrics = scrapedMetrics();
+    client = new ClusterClient({ access, clock: systemClock, random: Math.random, userAgent: "ambit-catalogue", metrics });
     running = runClusterCatalogue(
       { address: "localhost", port: 0, namespace: "ambit-system", hosts: ["localhost"], audience: "ambit", plainHttp: false },
-      { client, clock: systemClock, random: Math.random, journal: () => {}, tell: (event) => events.push(event) },
+      {
+        client,
+        clock: systemClock,
+        random: Math.random,
+        journal: () => {},
+        tell: (event) => events.push(event),
+        telemetry: { metrics, place: { address: "localhost", port: 0 } },
+      },
       ending.signal,
     );
   });
@@ -83,12 +96,15 @@ describe("a catalogue on a real API server", { skip: whyNoOwnApiServer() ?? fals
   });
 
   test("listens once it has a certificate, and is ready once there is a key to sign with", async () => {
+    await eventually("it tells how it does", async () => portOf("telemetry") !== 0);
+    assert.deepEqual([await probe("/healthz"), await probe("/readyz")], [200, 503]);
     await make("/api/v1/namespaces/ambit-system/secrets", { metadata: { name: "ambit-catalogue-tls" }, stringData: certificate() });
     await eventually("it listens", async () => port() !== 0);
     assert.equal((await ask(null, "/readyz")).status, 503);
     const keys = writeTicketKeys(rotatedTicketKeys([], Date.now()));
     await make("/api/v1/namespaces/ambit-system/secrets", { metadata: { name: "ambit-tickets" }, stringData: { "keys.json": keys } });
     await eventually("it is ready", async () => (await ask(null, "/readyz")).status === 200);
+    assert.equal(await probe("/readyz"), 200);
   });
 
   test("knows a token of its audience, and no other", async () => {
@@ -115,6 +131,14 @@ describe("a catalogue on a real API server", { skip: whyNoOwnApiServer() ?? fals
     assert.equal((await ask(await token("other", "ambit"))).body, "[]");
     await patch(`${grants}/list-issues/status`, { status: { phase: "Drifted" } });
     await eventually("it is withdrawn", async () => (await ask(mine)).body === "[]");
+  });
+
+  test("tells what it was asked and what it knows", async () => {
+    const { scraped } = await scrape(portOf("telemetry"));
+    assert.ok((scraped.value("ambit_http_requests_total", { route: "/v1/declarations", method: "GET", code: "401" }) ?? 0) >= 3);
+    assert.ok(scraped.sum("rest_client_requests_total", { method: "POST", code: "201" }) > 0);
+    assert.ok((scraped.value("reflector_events_total", { name: "toolgrants.ambit.dev" }) ?? 0) > 0);
+    assert.equal(scraped.value("ambit_live_grants"), 0);
   });
 
   test("shows a new certificate when there is one, to who connects then", async () => {

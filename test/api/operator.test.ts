@@ -12,9 +12,11 @@ import { secrets } from "../../src/operator/delivery/own-keys.ts";
 import { type ClusterWorkload, namespaces, workloads } from "../../src/operator/kinds.ts";
 import { privateNetworks, runOperator } from "../../src/operator/main.ts";
 import { ownObjects } from "../../src/operator/names.ts";
+import { scrapedMetrics } from "../../src/telemetry/prometheus.ts";
 import { type OwnApiServer, startOwnApiServer, whyNoOwnApiServer } from "../cluster/api-server.ts";
 import { becomes } from "../cluster/becomes.ts";
 import { installCrds } from "../cluster/crds.ts";
+import { readByPrometheus, scrape, whyNoPrometheus } from "../support/scraped.ts";
 import { clientAs } from "./client-as.ts";
 
 type Lease = ClusterObject & { readonly spec?: { readonly holderIdentity?: string } };
@@ -32,6 +34,7 @@ describe("the operator", { skip: whyNoOwnApiServer() ?? false }, () => {
   interface Replica {
     readonly name: string;
     readonly said: string[];
+    readonly telemetry: { port: number };
     /** Ends as it does on SIGTERM. */
     stop(): Promise<void>;
   }
@@ -39,7 +42,9 @@ describe("the operator", { skip: whyNoOwnApiServer() ?? false }, () => {
   const start = async (name: string): Promise<Replica> => {
     const ending = new AbortController();
     const said: string[] = [];
-    const own = await clientAs(server.kubeconfig);
+    const metrics = scrapedMetrics();
+    const telemetry = { port: 0 };
+    const own = await clientAs(server.kubeconfig, undefined, metrics);
     const running = runOperator(
       {
         namespace,
@@ -51,12 +56,22 @@ describe("the operator", { skip: whyNoOwnApiServer() ?? false }, () => {
         canary: null,
         requireEnforcement: false,
       },
-      { client: own, clock: systemClock, random: Math.random, log: ({ message }) => said.push(message) },
+      {
+        client: own,
+        clock: systemClock,
+        random: Math.random,
+        log: ({ message, port }) => {
+          said.push(message);
+          if (message === "telemetry is served") telemetry.port = Number(port);
+        },
+        telemetry: { metrics, place: { address: "localhost", port: 0 } },
+      },
       ending.signal,
     );
     const replica: Replica = {
       name,
       said,
+      telemetry,
       stop: async () => {
         ending.abort();
         await running;
@@ -110,6 +125,28 @@ describe("the operator", { skip: whyNoOwnApiServer() ?? false }, () => {
     assert.ok(!second.said.includes("this replica leads"));
   });
 
+  test("each tells how it does, under names that are known, and who leads also what it sees", async () => {
+    const [first, second] = replicas;
+    assert.ok(first && second);
+    for (const replica of [first, second]) {
+      await eventually(async () => (await fetch(`http://localhost:${replica.telemetry.port}/readyz`)).status === 200, "it is ready");
+    }
+    const leader = await scrape(first.telemetry.port);
+    const { scraped } = leader;
+    const leading = { name: ownObjects.lease };
+    assert.equal(scraped.value("leader_election_master_status", leading), 1);
+    assert.ok((scraped.value("controller_runtime_reconcile_total", { controller: "workload", result: "requeue_after" }) ?? 0) > 0);
+    assert.equal(scraped.value("controller_runtime_max_concurrent_reconciles", { controller: "workload" }), 4);
+    assert.equal(scraped.value("workqueue_depth", { name: "workload" }), 0);
+    assert.ok(scraped.sum("rest_client_requests_total", { method: "GET", code: "200" }) > 0);
+    assert.ok((scraped.value("reflector_lists_total", { name: "workloads.ambit.dev" }) ?? 0) > 0);
+    assert.equal(scraped.value("ambit_workload_conditions", { namespace: "agents", type: "Ready", status: "False" }), 1);
+    const follower = (await scrape(second.telemetry.port)).scraped;
+    assert.equal(follower.value("leader_election_master_status", leading), 0);
+    assert.equal(follower.sum("ambit_workload_conditions"), 0);
+    await isReadable(leader.text);
+  });
+
   test("when it is stopped the other takes over at once, with the same keys", async () => {
     const [first, second] = replicas;
     assert.ok(first && second);
@@ -141,3 +178,14 @@ describe("the operator", { skip: whyNoOwnApiServer() ?? false }, () => {
     );
   });
 });
+
+/** Prometheus reads it, and finds nothing to say of our names. */
+const isReadable = async (text: string): Promise<void> => {
+  if ((await whyNoPrometheus()) !== null) return;
+  const { families, problems } = await readByPrometheus(text);
+  assert.equal(families.controller_runtime_reconcile_time_seconds?.type, "HISTOGRAM");
+  assert.deepEqual(
+    problems.filter((problem) => !problem.startsWith("nodejs_")),
+    [],
+  );
+};
