@@ -35,6 +35,7 @@ export const program = (terminal: Terminal): Command => {
       "--cache <folder>",
       "where components and what was compiled from them are kept (default: AMBIT_CACHE, or ambit in the user's cache folder)",
     )
+    .addOption(telemetryPortOption())
     .option("--json", "say what happens as JSON lines on standard output")
     .addHelpText("after", "\nExample:\n  ambit up ./tools --port 7780 --token secret --volume workspace=./notes\n")
     .action(async (folder, options) => (await import("./up.ts")).up(terminal, folder, options));

@@ -10,6 +10,7 @@ import { LocalRuntime, type LocalSettings, type RuntimeEvent, type Summary } fro
 import { claimFolders } from "../local/volumes.ts";
 import { problemText } from "../manifests/problem.ts";
 import { cacheFolderOf, componentSource } from "./component-source.ts";
+import { telemetryAt } from "./telemetry.ts";
 import { printable, type Terminal, tone } from "./terminal.ts";
 
 export interface UpOptions {
@@ -23,6 +24,7 @@ export interface UpOptions {
   readonly allowPrivate: readonly string[];
   readonly journal?: string;
   readonly cache?: string;
+  readonly telemetryPort?: number;
   readonly json?: boolean;
 }
 
@@ -30,12 +32,14 @@ export interface UpOptions {
 export const up = async (terminal: Terminal, folder: string, options: UpOptions): Promise<void> => {
   const settings = settingsOf(terminal, folder, options);
   const journal = journalOf(terminal, options);
+  const telemetry = telemetryAt(options.telemetryPort, "127.0.0.1");
   const runtime = new LocalRuntime(settings, {
     fetchComponent: componentSource(terminal, settings.cacheFolder),
     journal: journal.write,
     tell: options.json ? (event) => terminal.out(`${JSON.stringify(eventLine(event))}\n`) : (event) => tell(terminal, settings, event),
     now: terminal.now,
     monotonic: () => performance.now(),
+    ...(telemetry && { telemetry }),
   });
   const asked = endAsked();
   try {
@@ -118,6 +122,9 @@ const tell = (terminal: Terminal, settings: LocalSettings, event: RuntimeEvent):
         terminal.err(tone(terminal, "warn", "No token is asked for: every process on this machine may call every tool.\n"));
       else terminal.out(`Token ${tone(terminal, "strong", settings.developerToken)}\n`);
       return;
+    case "telemetry":
+      terminal.err(`Metrics at ${event.url}\n`);
+      return;
     case "settled":
       terminal.out(summaryText(terminal, event.summary));
       return;
@@ -180,7 +187,8 @@ const withheldLine = (terminal: Terminal, { written, judgement }: JudgedGrant): 
 const eventLine = (event: RuntimeEvent): object => {
   switch (event.kind) {
     case "listening":
-      return { event: "listening", url: event.url };
+    case "telemetry":
+      return { event: event.kind, url: event.url };
     case "claim-folder-made":
       return { event: "claim-folder-made", claim: event.claim, folder: event.folder };
     case "fault":

@@ -12,6 +12,8 @@ import { type CatalogueChange, type CatalogueId, CatalogueState, type ComponentK
 import { loadManifests } from "../manifests/load.ts";
 import type { Problem } from "../manifests/problem.ts";
 import type { Manifest, ReadManifests } from "../manifests/read.ts";
+import type { ScrapedMetrics } from "../telemetry/prometheus.ts";
+import { serveTelemetry, type TelemetryPlace, type TelemetryServer } from "../telemetry/server.ts";
 import { assertUsableSchema } from "../translate/schema-usable.ts";
 import { type DesiredHost, decide, type JudgedGrant, liveGrant, type Plan } from "./desired.ts";
 import { type FolderWatch, watchFolder } from "./folder-watch.ts";
@@ -43,7 +45,7 @@ export interface LocalSettings {
 
 /** What a run tells its command; nothing of it is an argument or a result of a call. */
 export type RuntimeEvent =
-  | { readonly kind: "listening"; readonly url: string }
+  | { readonly kind: "listening" | "telemetry"; readonly url: string }
   | { readonly kind: "settled"; readonly summary: Summary; readonly isFirst: boolean }
   | { readonly kind: "claim-folder-made"; readonly claim: string; readonly folder: string }
   | { readonly kind: "host"; readonly event: FleetEvent }
@@ -61,6 +63,8 @@ export interface RuntimeDeps {
   readonly tell: (event: RuntimeEvent) => void;
   readonly now: () => number;
   readonly monotonic: () => number;
+  /** Metrics, and where they are served together with the probes. */
+  readonly telemetry?: { readonly metrics: ScrapedMetrics; readonly place: TelemetryPlace };
 }
 
 /**
@@ -79,6 +83,7 @@ export class LocalRuntime {
   readonly #catalogue: Catalogue;
   readonly #published = new Map<CatalogueId, string>();
   readonly #namespaces = new Map<string, string>();
+  #telemetry: TelemetryServer | undefined;
   #watch: FolderWatch | undefined;
   #rotation: NodeJS.Timeout | undefined;
   #retry: NodeJS.Timeout | undefined;
@@ -113,6 +118,7 @@ export class LocalRuntime {
         monotonic: deps.monotonic,
         random: (bytes) => randomBytes(bytes),
         isReady: () => this.#hasLooked,
+        ...(deps.telemetry && { metrics: deps.telemetry.metrics }),
         report: (error) => deps.tell({ kind: "fault", error }),
       },
       { hosts: ["localhost", "127.0.0.1", "[::1]"], explainsTo: (caller) => caller.user === developer.user },
@@ -122,6 +128,7 @@ export class LocalRuntime {
   /** Listens, looks at the folder once, and follows its changes. Throws `Stalled` `AddressInUse`, `Invalid` `NoSuchFolder`. */
   async start(): Promise<AddressInfo> {
     await mkdir(this.#settings.cacheFolder, { recursive: true });
+    await this.#serveTelemetry();
     const address = await this.#catalogue.listen("127.0.0.1", this.#settings.port);
     this.#deps.tell({ kind: "listening", url: `http://${address.address}:${address.port}` });
     // Developers belong to no namespace, and see what every namespace grants.
@@ -162,6 +169,17 @@ export class LocalRuntime {
     clearTimeout(this.#retry);
     await this.#dispatcher.close();
     await this.#volumes.close();
+    await this.#telemetry?.close();
+  }
+
+  async #serveTelemetry(): Promise<void> {
+    const { telemetry, tell } = this.#deps;
+    if (!telemetry) return;
+    const report = (error: unknown): void => tell({ kind: "fault", error });
+    const isReady = (): boolean => this.#hasLooked && !this.#isClosed;
+    this.#telemetry = await serveTelemetry(telemetry.place, { metrics: telemetry.metrics, isReady, report });
+    const { address, port } = this.#telemetry.address;
+    tell({ kind: "telemetry", url: `http://${address}:${port}/metrics` });
   }
 
   async #lookWhileAsked(): Promise<void> {
