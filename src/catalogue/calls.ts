@@ -1,9 +1,10 @@
 import { Invalid } from "../api/errors.ts";
-import { compactJson, defaultJsonLimits, isJsonObject, type JsonValue, parseJson } from "../api/json.ts";
+import { compactJson, defaultJsonLimits, isJsonObject, type JsonObject, type JsonValue, parseJson } from "../api/json.ts";
 import type { ProviderFormat } from "../declaration/formats.ts";
-import { answerFor, type ProviderCall, type CallAnswer as ToolAnswer, toolCallsFrom } from "../translate/provider-calls.ts";
-import { type Admission, type CallRequest, faultText } from "./admission.ts";
+import { answerFor, type ProviderCall, toolCallsFrom } from "../translate/provider-calls.ts";
+import { type Admission, type CallAnswer, type CallRequest, faultText } from "./admission.ts";
 import type { Caller } from "./caller.ts";
+import { shownLabel } from "./claimed-labels.ts";
 import { shown } from "./http.ts";
 import type { Offers } from "./offers.ts";
 
@@ -11,6 +12,8 @@ export interface CallContext {
   readonly admission: Admission;
   readonly caller: Caller;
   readonly offers: Offers;
+  /** Whether the caller may know why a call was refused. */
+  readonly explain: boolean;
   /** Hears of faults of the catalogue itself. */
   readonly report: (fault: unknown) => void;
 }
@@ -18,8 +21,8 @@ export interface CallContext {
 /** Calls of one turn that run at a time, so that a turn does not fill a host's queue. */
 const turnConcurrency = 8;
 
-/** A body holds the arguments this many levels down: in a call, in a block of a list. */
-const levelsAbove = { call: 1, turn: 2 } as const;
+/** A body holds the arguments this many levels down: in a call, in a block of a message's list of a turn with its labels. */
+const levelsAbove = { call: 1, turn: 5 } as const;
 
 const parseBody = (text: string, form: keyof typeof levelsAbove): JsonValue =>
   parseJson(text, { maxLength: text.length, maxDepth: defaultJsonLimits.maxDepth + levelsAbove[form] });
@@ -36,50 +39,103 @@ export const callRequestIn = (text: string): CallRequest => {
     throw new Invalid("CallMalformed", `a call has no '${shown(stray)}'; it has name, arguments, labels and session`, "");
   const { name, arguments: given = {}, labels, session = null } = body;
   if (typeof name !== "string") throw new Invalid("CallMalformed", "name is the name of a declared tool", "/name");
-  if (session !== null && (typeof session !== "string" || session.length > longestSession)) {
-    throw new Invalid("CallMalformed", `session is a text of at most ${longestSession} characters`, "/session");
-  }
-  return { name, arguments: given, labels, session };
+  return { name, arguments: given, labels, session: sessionIn(session) };
 };
 
-/** `{"content", "structuredContent"?, "isError", "outcome"}`, and `reason` for those who may know why a call did not come to its end. */
-export const answerCall = async ({ admission, caller, offers }: CallContext, request: CallRequest, explain: boolean): Promise<string> => {
+const sessionIn = (session: JsonValue): string | null => {
+  if (session === null || (typeof session === "string" && session.length <= longestSession)) return session;
+  throw new Invalid("CallMalformed", `session is a text of at most ${longestSession} characters`, "/session");
+};
+
+/** What was answered, and what is to be told beside the body. */
+export interface Answered {
+  readonly body: string;
+  /** When the call, or the last of a turn's, may be tried again; null where none came too soon. */
+  readonly retryAfterMs: number | null;
+}
+
+/** `{"content", "structuredContent"?, "isError", "outcome", "label"?, "retryAfterMs"?, "reason"?}`; `reason` only for those who may know it. */
+export const answerCall = async (context: CallContext, request: CallRequest): Promise<Answered> => {
+  const { admission, caller, offers } = context;
   const answer = await admission.call(caller, offers, request);
   const body: Record<string, JsonValue> = { content: [{ type: "text", text: answer.text }] };
   if (answer.outcome === "ok" && answer.structured !== undefined) body.structuredContent = answer.structured;
   body.isError = answer.outcome !== "ok";
-  body.outcome = answer.outcome;
-  if (explain && answer.reason) body.reason = { ...answer.reason };
-  return compactJson(body);
+  return { body: compactJson({ ...body, ...toldOf(context, answer) }), retryAfterMs: answer.retryAfterMs ?? null };
 };
 
+/** What is told of a call besides what a model reads. */
+const toldOf = ({ explain }: CallContext, { outcome, label, retryAfterMs, reason }: CallAnswer): JsonObject => ({
+  outcome,
+  ...(label && { label: shownLabel(label) }),
+  ...(retryAfterMs !== undefined && { retryAfterMs: Math.ceil(retryAfterMs) }),
+  ...(explain && reason && { reason: { ...reason } }),
+});
+
 /**
- * Answers every call of a turn, in order, whatever becomes of each: a call left without an answer makes the provider refuse the conversation. Throws
- * `Invalid` only when the body holds no calls to answer.
+ * Answers every call of a turn, in order, whatever becomes of each: a call left without an answer makes the provider refuse the conversation. The body is the
+ * provider's own, or `{"turn": …, "labels"?, "session"?}`, which has room for what is known of the arguments; then the answer is `{"answer": …, "calls": […]}`.
+ * Throws `Invalid` only when the body holds no calls to answer, or what is said of them is malformed.
  */
-export const answerTurn = async (context: CallContext, format: ProviderFormat, text: string): Promise<string> => {
-  const calls = toolCallsFrom(format, parseBody(text, "turn"));
-  const answers: ToolAnswer[] = [];
+export const answerTurn = async (context: CallContext, format: ProviderFormat, text: string): Promise<Answered> => {
+  const { turn, labels, session, isWrapped } = turnIn(parseBody(text, "turn"));
+  const calls = callsIn(format, turn, isWrapped ? "/turn" : "");
+  if (labels !== null && labels.length !== calls.length)
+    throw new Invalid("CallMalformed", `labels has ${labels.length} entries, and the turn has ${calls.length} calls`, "/labels");
+  const answers: CallAnswer[] = [];
   let next = 0;
   const work = async () => {
     for (let index = next++; index < calls.length; index = next++) {
       const call = calls[index];
-      if (call) answers[index] = await answerOne(context, call);
+      if (call) answers[index] = await answerOne(context, call, labels?.[index], session);
     }
   };
   await Promise.all(Array.from({ length: Math.min(turnConcurrency, calls.length) }, work));
-  return compactJson(answerFor(format, answers));
+  const answer = answerFor(
+    format,
+    answers.map(({ outcome, text: answered }, index) => ({ id: calls[index]?.id ?? "", text: answered, isError: outcome !== "ok" })),
+  );
+  const waits = answers.flatMap(({ retryAfterMs }) => (retryAfterMs === undefined ? [] : [retryAfterMs]));
+  return {
+    body: compactJson(isWrapped ? { answer, calls: answers.map((one) => toldOf(context, one)) } : answer),
+    retryAfterMs: waits.length > 0 ? Math.max(...waits) : null,
+  };
+};
+
+/** As `toolCallsFrom`, for a turn that is at `at` in its body. */
+const callsIn = (format: ProviderFormat, turn: JsonValue, at: string): ProviderCall[] => {
+  try {
+    return toolCallsFrom(format, turn);
+  } catch (thrown) {
+    if (!(thrown instanceof Invalid) || thrown.at === undefined) throw thrown;
+    throw new Invalid(thrown.code, thrown.message, `${at}${thrown.at}`, { cause: thrown });
+  }
+};
+
+const turnKeys = new Set(["turn", "labels", "session"]);
+
+/** No provider's block has a member `turn`. */
+const turnIn = (body: JsonValue) => {
+  if (!isJsonObject(body) || body.turn === undefined) return { turn: body, labels: null, session: null, isWrapped: false };
+  const stray = Object.keys(body).find((key) => !turnKeys.has(key));
+  if (stray !== undefined)
+    throw new Invalid("CallMalformed", `beside a turn there is no '${shown(stray)}'; there are labels and session`, "");
+  const { turn, labels = null, session = null } = body;
+  if (labels !== null && !Array.isArray(labels))
+    throw new Invalid("CallMalformed", "labels is a list with the labels of each of the turn's calls, or null", "/labels");
+  return { turn, labels: labels as readonly JsonValue[] | null, session: sessionIn(session), isWrapped: true };
 };
 
 const answerOne = async (
   { admission, caller, offers, report }: CallContext,
-  { id, name, arguments: given }: ProviderCall,
-): Promise<ToolAnswer> => {
+  { name, arguments: given }: ProviderCall,
+  labels: JsonValue | undefined,
+  session: string | null,
+): Promise<CallAnswer> => {
   try {
-    const { outcome, text } = await admission.call(caller, offers, { name, arguments: given, labels: undefined, session: null });
-    return { id, text, isError: outcome !== "ok" };
+    return await admission.call(caller, offers, { name, arguments: given, labels, session });
   } catch (fault) {
     report(fault);
-    return { id, text: faultText, isError: true };
+    return { outcome: "failed", text: faultText };
   }
 };

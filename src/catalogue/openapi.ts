@@ -19,6 +19,31 @@ const commonFailures = {
   "503": failure("Not ready, or too busy; Retry-After says when to come again."),
 };
 
+const label = {
+  sources: { type: "array", items: { type: "string" }, description: "What it comes from, such as `tool:namespace/grant`." },
+  trusted: { type: "boolean" },
+  sensitivity: { enum: ["Public", "Internal", "Confidential", "Secret"] },
+};
+
+/** What is told of a call besides what a model reads. */
+const told = {
+  outcome: { enum: ["ok", "tool-error", "refused", "failed", "in-doubt"] },
+  label: { ...ref("Label"), description: "Of all that the tool answered; absent where no tool did." },
+  retryAfterMs: { type: "integer", minimum: 0, description: "When a call that came too soon may be tried again." },
+  reason: {
+    type: "object",
+    description: "For operators: the call's id in the journal, the gate, and why.",
+    properties: {
+      call: { type: "string" },
+      gate: { type: ["string", "null"] },
+      code: { type: "string" },
+      message: { type: "string" },
+    },
+    required: ["call", "gate", "code", "message"],
+    additionalProperties: false,
+  },
+};
+
 const documentOf = () => ({
   openapi: "3.1.0",
   info: { title: "Ambit catalogue", version: apiVersion, description: "What a caller's model may call, and the calls." },
@@ -91,12 +116,23 @@ const documentOf = () => ({
         parameters: [format],
         requestBody: {
           required: true,
-          content: json({ oneOf: [ref("Call"), { description: "A provider's tool-call block, or an array with those of a turn." }] }),
+          content: json({
+            anyOf: [ref("Call"), ref("LabelledTurn"), { description: "A provider's tool-call block, or an array with those of a turn." }],
+          }),
         },
         responses: {
           "200": {
             description: "What became of the call; or the whole message that answers the turn.",
-            content: json({ oneOf: [ref("CallAnswer"), { description: "The provider's message, or its list of messages or items." }] }),
+            headers: {
+              "Retry-After": { description: "Seconds, where a call came too soon.", schema: { type: "integer", minimum: 1 } },
+            },
+            content: json({
+              anyOf: [
+                ref("CallAnswer"),
+                ref("LabelledAnswer"),
+                { description: "The provider's message, or its list of messages or items." },
+              ],
+            }),
           },
           "413": failure("The body is too large."),
           "415": failure("The body is not application/json."),
@@ -167,7 +203,11 @@ const documentOf = () => ({
         properties: {
           name: { type: "string" },
           arguments: { type: "object", default: {} },
-          labels: { type: "object", description: "Labels of the arguments by JSON pointer; they may only make them worse." },
+          labels: {
+            type: "object",
+            description: "What is known of the arguments, by JSON pointer.",
+            additionalProperties: ref("ClaimedLabel"),
+          },
           session: { type: ["string", "null"], maxLength: 128 },
         },
         required: ["name"],
@@ -187,23 +227,36 @@ const documentOf = () => ({
           },
           structuredContent: { type: "object" },
           isError: { type: "boolean" },
-          outcome: { enum: ["ok", "tool-error", "refused", "failed", "in-doubt"] },
-          reason: {
-            type: "object",
-            description: "For operators: the call's id in the journal, the gate, and why.",
-            properties: {
-              call: { type: "string" },
-              gate: { type: ["string", "null"] },
-              code: { type: "string" },
-              message: { type: "string" },
-            },
-            required: ["call", "gate", "code", "message"],
-            additionalProperties: false,
-          },
+          ...told,
         },
         required: ["content", "isError", "outcome"],
         additionalProperties: false,
       },
+      LabelledTurn: {
+        type: "object",
+        properties: {
+          turn: { description: "A provider's tool-call block, or an array with those of a turn." },
+          labels: {
+            type: ["array", "null"],
+            description: "For each call of the turn, in order, what is known of its arguments, by JSON pointer; or null.",
+            items: { type: ["object", "null"], additionalProperties: ref("ClaimedLabel") },
+          },
+          session: { type: ["string", "null"], maxLength: 128 },
+        },
+        required: ["turn"],
+        additionalProperties: false,
+      },
+      LabelledAnswer: {
+        type: "object",
+        properties: {
+          answer: { description: "The provider's message, or its list of messages or items." },
+          calls: { type: "array", items: { type: "object", properties: told, required: ["outcome"], additionalProperties: false } },
+        },
+        required: ["answer", "calls"],
+        additionalProperties: false,
+      },
+      ClaimedLabel: { type: "object", properties: label, additionalProperties: false },
+      Label: { type: "object", properties: label, required: ["sources", "trusted", "sensitivity"], additionalProperties: false },
     },
   },
 });

@@ -169,10 +169,9 @@ const callTools: Route = async ({ offers, admission, bodies, limits, explainsTo,
   const lease = bodies.lease();
   try {
     const text = await readJsonText(request, limits.bodyBytes, lease.take);
-    const call = { admission, caller, offers: offers.offersFor(caller), report };
-    const answer =
-      format === "neutral" ? await answerCall(call, callRequestIn(text), explainsTo(caller)) : await answerTurn(call, format, text);
-    respond(response, 200, answer);
+    const call = { admission, caller, offers: offers.offersFor(caller), explain: explainsTo(caller), report };
+    const { body, retryAfterMs } = format === "neutral" ? await answerCall(call, callRequestIn(text)) : await answerTurn(call, format, text);
+    respond(response, 200, body, retryAfterMs === null ? {} : { "retry-after": String(Math.max(1, Math.ceil(retryAfterMs / 1000))) });
   } finally {
     lease.end();
   }

@@ -26,6 +26,11 @@ const requests: readonly { readonly template: string; readonly path: string; rea
   { template: "/v1/calls", path: "/v1/calls", body: '{"name":"nothing"}' },
   { template: "/v1/calls", path: "/v1/calls", body: '{"nome":"nothing"}' },
   { template: "/v1/calls", path: "/v1/calls?format=anthropic", body: '{"type":"tool_use","id":"t","name":"nothing","input":{}}' },
+  {
+    template: "/v1/calls",
+    path: "/v1/calls?format=anthropic",
+    body: '{"turn":{"type":"tool_use","id":"t","name":"list_issues","input":{"repo":"a/b"}},"labels":[{"/repo":{}}],"session":"s"}',
+  },
   { template: "/healthz", path: "/healthz" },
   { template: "/readyz", path: "/readyz" },
 ];
