@@ -25,6 +25,8 @@ export interface CallRequest {
   /** Labels by JSON pointer, as the caller claims them. */
   readonly labels: JsonValue | undefined;
   readonly session: string | null;
+  /** Hears that every gate let the call through, before a host has it. */
+  readonly onAdmitted?: () => void;
 }
 
 /**
@@ -135,6 +137,7 @@ export class Admission {
     const started = monotonic();
     const id = Buffer.from(random(12)).toString("base64url");
     const { judgement, receipt } = await this.#admit(caller, offers, request);
+    if (judgement.verdict === "admitted") request.onAdmitted?.();
     const ran = judgement.verdict === "admitted" ? await this.#tryRun(judgement.offer, judgement.judged) : notRun(judgement);
     if (!ran.wasSent && receipt.length > 0) await this.#giveBack(receipt);
     const label =

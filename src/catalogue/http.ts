@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isIP } from "node:net";
+import { TLSSocket } from "node:tls";
 import { AmbitError, Invalid } from "../api/errors.ts";
 
 /** An answer that is no success: a status and a stable code, told to the caller as `{"error": {"code", "message", "at"?}}`. */
@@ -18,7 +19,7 @@ export class HttpError extends AmbitError {
 export interface HttpGuard {
   /** Names that `Host` may hold, in lower case and without a port: `localhost`, `catalogue.ambit.svc`. */
   readonly hosts: ReadonlySet<string>;
-  /** Values that `Origin` may hold. A request without one comes from no browser page and is let through. */
+  /** Values that `Origin` may hold besides the catalogue's own. A request without one comes from no browser page and is let through. */
   readonly origins: ReadonlySet<string>;
 }
 
@@ -32,10 +33,14 @@ export const guardRequest = (request: IncomingMessage, guard: HttpGuard): void =
     throw new HttpError(421, "HostUnknown", "the Host header names no host that this catalogue answers for");
   }
   const origin = request.headers.origin;
-  if (origin !== undefined && !guard.origins.has(origin)) {
+  if (origin !== undefined && !guard.origins.has(origin) && !isOwnOrigin(origin, request)) {
     throw new HttpError(403, "OriginRefused", "requests from web pages are refused, whatever their origin, unless it was configured");
   }
 };
+
+/** The origin of what the catalogue itself serves, under the name that it was called by: some clients say so without being a page. */
+const isOwnOrigin = (origin: string, { headers, socket }: IncomingMessage): boolean =>
+  origin === `${socket instanceof TLSSocket ? "https" : "http"}://${headers.host}`;
 
 const hostPattern = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?$/;
 

@@ -8,8 +8,9 @@ import { HttpError, readJsonText, respond } from "../http.ts";
 import type { OfferBook } from "../offers.ts";
 import type { Watches } from "../watch.ts";
 import { listenStream, sessionStream } from "./listening.ts";
-import { errorMessage, idIn, messageIn, RpcError, type RpcId, type RpcMessage, rpcCodes } from "./messages.ts";
+import { errorMessage, idIn, messageIn, RpcError, type RpcId, type RpcMessage, type RpcRequest, rpcCodes } from "./messages.ts";
 import { answerInSession, answerStateless, type MethodContext } from "./methods.ts";
+import { ProgressStream, progressTokenIn } from "./progress.ts";
 import { checkStateless, isOfSessions, isSessionRevision, sessionRevisionIn, sessionRevisions } from "./revisions.ts";
 import type { Session, Sessions } from "./sessions.ts";
 import type { ToolLists } from "./tool-list.ts";
@@ -104,7 +105,7 @@ const answerAlone = async (parts: McpParts, exchange: McpExchange, message: RpcM
   }
   checkStateless(request.headers, message);
   if (message.method === "subscriptions/listen") return listenStream(parts, exchange, message);
-  respond(response, 200, await answerStateless(contextOf(parts, exchange, null), message));
+  await sendAnswer(exchange, message, answerStateless, contextOf(parts, exchange, null));
 };
 
 /** A message of an earlier revision. */
@@ -116,11 +117,31 @@ const answerOfSession = async (parts: McpParts, exchange: McpExchange, message: 
   }
   if (message.method !== "initialize") {
     const session = sessionOf(parts, exchange);
-    return respond(response, 200, await answerInSession(contextOf(parts, exchange, session), message));
+    return sendAnswer(exchange, message, answerInSession, contextOf(parts, exchange, session));
   }
   const asked = message.params.protocolVersion;
   const id = parts.sessions.open(caller, isSessionRevision(asked) ? asked : sessionRevisions[0]);
   respond(response, 200, await answerInSession(contextOf(parts, exchange, null), message), { [sessionHeader]: id });
+};
+
+type Answering = (context: MethodContext, message: RpcRequest) => Promise<string>;
+
+/** As one JSON object, or as a stream with the call's progress where that was asked for. */
+const sendAnswer = async (
+  { request, response }: McpExchange,
+  message: RpcRequest,
+  answering: Answering,
+  context: MethodContext,
+): Promise<void> => {
+  const token = message.method === "tools/call" ? progressTokenIn(message.params, request) : undefined;
+  if (token === undefined) return respond(response, 200, await answering(context, message));
+  const stream = new ProgressStream(response, token);
+  try {
+    stream.answered(await answering({ ...context, onAdmitted: () => stream.admitted() }, message));
+  } catch (thrown) {
+    if (!(thrown instanceof RpcError)) throw thrown;
+    stream.failed(errorMessage(message.id, thrown));
+  }
 };
 
 const answerBatch = async (parts: McpParts, exchange: McpExchange, bodies: readonly JsonValue[]): Promise<void> => {

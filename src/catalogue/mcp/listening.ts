@@ -4,6 +4,7 @@ import { HttpError } from "../http.ts";
 import type { WatchWords } from "../watch.ts";
 import type { McpExchange, McpParts } from "./endpoint.ts";
 import { notificationMessage, RpcError, type RpcRequest, resultMessage, rpcCodes } from "./messages.ts";
+import { event } from "./progress.ts";
 import { metaKeys } from "./revisions.ts";
 import type { Session } from "./sessions.ts";
 
@@ -56,5 +57,3 @@ const watch = ({ watches, offers, lists, report }: McpParts, exchange: McpExchan
 };
 
 const isFlag = (value: JsonValue | undefined): boolean => value === undefined || typeof value === "boolean";
-
-const event = (message: string): string => `event: message\ndata: ${message}\n\n`;

@@ -16,6 +16,8 @@ export interface MethodContext {
   readonly explain: boolean;
   /** The session that the request is of, by the name that a journal may show. */
   readonly session: string | null;
+  /** Hears that every gate let the call through. */
+  readonly onAdmitted?: () => void;
 }
 
 type Method = (context: MethodContext, params: JsonObject) => Promise<ResultParts> | ResultParts;

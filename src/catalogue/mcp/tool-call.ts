@@ -2,15 +2,21 @@ import type { ContentBlock } from "../../api/content.ts";
 import { compactJson, type JsonObject, jsonObject } from "../../api/json.ts";
 import type { Admission, CallAnswer, CallRequest } from "../admission.ts";
 import type { Caller } from "../caller.ts";
+import { shownLabel } from "../claimed-labels.ts";
 import type { Offers } from "../offers.ts";
 import { type ResultParts, RpcError, rpcCodes } from "./messages.ts";
 import { metaOf } from "./revisions.ts";
 
-/** Keys of ours in `_meta`: of a request, what `labels` and `session` are in `POST /v1/calls`; of a result, what became of the call. */
+/**
+ * Keys of ours in `_meta`: of a request, what `labels` and `session` are in `POST /v1/calls`; of a result, what became of the call, the label of what the tool
+ * answered, and seconds after which a call that came too soon may come again.
+ */
 export const callMetaKeys = {
   labels: "dev.ambit/labels",
   session: "dev.ambit/session",
   outcome: "dev.ambit/outcome",
+  label: "dev.ambit/label",
+  retryAfter: "dev.ambit/retry-after",
   reason: "dev.ambit/reason",
 } as const;
 
@@ -27,6 +33,8 @@ export interface ToolCalling {
   readonly explain: boolean;
   /** Of the protocol's session, where there is one. */
   readonly session: string | null;
+  /** Hears that every gate let the call through. */
+  readonly onAdmitted?: () => void;
 }
 
 /** Throws `RpcError` -32602 for what is no call at all. */
@@ -48,7 +56,8 @@ const noArguments: JsonObject = jsonObject([]);
  */
 export const callTool = async (calling: ToolCalling, params: JsonObject): Promise<ResultParts> => {
   const request = callRequestOf(params, calling.session);
-  const answer = await calling.admission.call(calling.caller, calling.offers, request);
+  const { admission, caller, offers, onAdmitted } = calling;
+  const answer = await admission.call(caller, offers, { ...request, ...(onAdmitted && { onAdmitted }) });
   if (answer.outcome === "refused" && answer.reason?.gate === "match") throw new RpcError(rpcCodes.invalidParams, unknownToolText);
   return { members: membersOf(answer), meta: metaFor(answer, calling.explain) };
 };
@@ -61,7 +70,9 @@ const membersOf = ({ outcome, text, content, structured }: CallAnswer): string =
   return `"content":${JSON.stringify(blocks)}${value},"isError":${isError}`;
 };
 
-const metaFor = ({ outcome, reason }: CallAnswer, explain: boolean): JsonObject => ({
+const metaFor = ({ outcome, label, retryAfterMs, reason }: CallAnswer, explain: boolean): JsonObject => ({
   [callMetaKeys.outcome]: outcome,
+  ...(label && { [callMetaKeys.label]: shownLabel(label) }),
+  ...(retryAfterMs !== undefined && { [callMetaKeys.retryAfter]: Math.max(1, Math.ceil(retryAfterMs / 1000)) }),
   ...(explain && reason ? { [callMetaKeys.reason]: { ...reason } } : {}),
 });

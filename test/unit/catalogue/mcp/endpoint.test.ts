@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonObject } from "../../../../src/api/json.ts";
-import { speaking } from "./speaking.ts";
+import { eventsIn, speaking, statelessMeta } from "./speaking.ts";
 
 const arguments_: JsonObject = { repo: "octo/app" };
 
@@ -52,4 +52,39 @@ test("a client of 2025-11-25 initializes, lists, calls and ends its session", as
   const end = await served.ask("/mcp", { method: "DELETE", headers: { "mcp-session-id": session } });
   assert.equal(end.status, 204);
   assert.equal((await served.askInSession(session, "tools/list")).status, 404);
+});
+
+test("who says that it comes from the catalogue's own origin is answered, any other page is not", async () => {
+  await using served = await speaking();
+  const list = { jsonrpc: "2.0", id: 1, method: "tools/list" };
+  assert.equal((await served.say(list, { origin: `http://127.0.0.1:${served.port}` })).status, 200);
+  for (const origin of [`https://127.0.0.1:${served.port}`, "http://127.0.0.1:1", "http://evil.example", "null"]) {
+    assert.equal((await served.say(list, { origin })).status, 403, origin);
+  }
+});
+
+test("a call whose progress is asked for tells how far it is, ever further, then answers", async () => {
+  await using served = await speaking();
+  const params = { name: "list_issues", arguments: arguments_, _meta: { ...statelessMeta, progressToken: "p" } };
+  const { text, headers } = await served.askAlone("tools/call", params, { accept: "application/json, text/event-stream" });
+  assert.match(headers["content-type"] ?? "", /^text\/event-stream/);
+  const messages = eventsIn(text);
+  const progress = messages.filter(({ method }) => method === "notifications/progress").map((message) => message.params as JsonObject);
+  assert.deepEqual(
+    progress.map(({ progressToken, progress, total }) => [progressToken, progress, total]),
+    [
+      ["p", 0, 2],
+      ["p", 1, 2],
+      ["p", 2, 2],
+    ],
+  );
+  assert.equal(messages.at(-1)?.id, 7);
+});
+
+test("a tool that is not offered is an error in a stream as well, and never said to be admitted", async () => {
+  await using served = await speaking();
+  const params = { name: "nobody", arguments: {}, _meta: { ...statelessMeta, progressToken: 1 } };
+  const messages = eventsIn((await served.askAlone("tools/call", params, { accept: "application/json, text/event-stream" })).text);
+  assert.equal(messages.length, 2);
+  assert.deepEqual({ ...(messages[1]?.error as JsonObject | undefined) }, { code: -32602, message: "Unknown tool" });
 });

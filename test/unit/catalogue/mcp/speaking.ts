@@ -1,5 +1,6 @@
 import { compactJson, isJsonObject, type JsonObject, parseJson } from "../../../../src/api/json.ts";
 import { type Answer, serving } from "../serving.ts";
+import { objectIn } from "../world.ts";
 
 /** What a client of 2026-07-28 says in each request. */
 export const statelessMeta = {
@@ -16,7 +17,7 @@ export interface Said {
 }
 
 const saidIn = ({ status, headers, text }: Answer): Said => {
-  const body = text === "" ? {} : parseJson(text);
+  const body = headers["content-type"] === "application/json" ? parseJson(text) : {};
   const { result, error } = isJsonObject(body) ? body : {};
   return { status, headers, text, result: isJsonObject(result) ? result : {}, error: (isJsonObject(error) ? error : {}) as Said["error"] };
 };
@@ -49,3 +50,10 @@ export const speaking = async (...given: Parameters<typeof serving>) => {
     say(compactJson({ jsonrpc: "2.0", id: 7, method, params }), { "mcp-session-id": session, "mcp-protocol-version": "2025-11-25" });
   return { ...served, say, askAlone, initialize, askInSession, [Symbol.asyncDispose]: () => served[Symbol.asyncDispose]() };
 };
+
+/** The messages of a stream that has ended. */
+export const eventsIn = (text: string): JsonObject[] =>
+  text
+    .split("\n\n")
+    .flatMap((event) => /^data: (.*)$/m.exec(event)?.[1] ?? [])
+    .map((data) => objectIn(data));
