@@ -160,7 +160,7 @@ test("a call is answered with what the tool gave", async () => {
   assert.equal(answer.status, 200);
   assert.equal(
     answer.text,
-    '{"content":[{"type":"text","text":"[\\"an issue\\"]"}],"structuredContent":{"result":"[\\"an issue\\"]"},"isError":false,"outcome":"ok"}',
+    '{"content":[{"type":"text","text":"[\\"an issue\\"]"}],"structuredContent":{"result":"[\\"an issue\\"]"},"isError":false,"outcome":"ok","label":{"sources":["tool:agents/github-list-issues"],"trusted":false,"sensitivity":"Internal"}}',
   );
   assert.equal(served.journal[0]?.session, "s");
 });
