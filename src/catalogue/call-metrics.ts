@@ -1,4 +1,5 @@
 import { type MetricsRegistry, secondBuckets } from "../kube/metrics.ts";
+import type { Dispatch } from "./dispatch.ts";
 import type { Journal, JournalEntry } from "./journal.ts";
 import type { CatalogueId } from "./state.ts";
 
@@ -90,5 +91,24 @@ const bounded = (most: number): ((name: string) => string) => {
     if (known.size >= most) return other;
     known.add(name);
     return name;
+  };
+};
+
+/** Counts the calls that hosts have at the moment. */
+export const countedDispatch = (metrics: MetricsRegistry, dispatch: Dispatch): Dispatch => {
+  let now = 0;
+  const underWay = metrics.gauge({
+    name: "ambit_calls_in_flight",
+    help: "Calls that hosts have now.",
+    labels: [],
+    collect: () => underWay.set({}, now),
+  });
+  return async (endpoint, ticket, body) => {
+    now++;
+    try {
+      return await dispatch(endpoint, ticket, body);
+    } finally {
+      now--;
+    }
   };
 };

@@ -8,7 +8,7 @@ import { type MetricsRegistry, noMetrics } from "../kube/metrics.ts";
 import { Admission, type AdmissionDeps } from "./admission.ts";
 import { Allowances } from "./allowance.ts";
 import { BodyBudget } from "./body-budget.ts";
-import { countedJournal } from "./call-metrics.ts";
+import { countedDispatch, countedJournal } from "./call-metrics.ts";
 import { type CallPolicy, defaultCallPolicy } from "./call-policy.ts";
 import type { Authenticate, Caller } from "./caller.ts";
 import { type Counters, ProcessCounters } from "./counters.ts";
@@ -68,6 +68,7 @@ export const createCatalogue = ({ metrics = noMetrics, ...deps }: CatalogueDeps,
   const bodies = new BodyBudget(limits.heldBodyBytes);
   const admission = new Admission({
     ...deps,
+    dispatch: countedDispatch(metrics, deps.dispatch),
     journal: countedJournal(metrics, deps.journal),
     judge: callJudge(policy),
     allowances: new Allowances(deps.counters ?? new ProcessCounters(deps.monotonic), policy.denials),
