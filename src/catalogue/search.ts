@@ -1,15 +1,9 @@
 import { LRUCache } from "lru-cache";
-import MiniSearch from "minisearch";
 import type { Declaration } from "../api/declaration.ts";
 import { isJsonObject, type JsonValue } from "../api/json.ts";
 import type { Offer, Offers } from "./offers.ts";
-
-interface SearchDocument {
-  readonly id: string;
-  readonly name: string;
-  readonly description: string;
-  readonly parameters: string;
-}
+import type { CatalogueId, CatalogueState, LiveGrant } from "./state.ts";
+import { type Meaning, TermIndex, type TermWeights } from "./term-index.ts";
 
 export interface SearchHit {
   readonly offer: Offer;
@@ -18,69 +12,131 @@ export interface SearchHit {
 
 export const searchLimits = { queryLength: 500, queryWords: 32, hits: 50, defaultHits: 10 } as const;
 
-/** Offers that indexes are kept for, over all callers: about 2 KB each. */
-const indexedOffers = 50_000;
+/** Offers that are remembered as members of callers' lists, over all callers; about 50 bytes each. */
+const membersKept = 500_000;
 
 /** A property deeper in a schema than this adds nothing to what a tool is found by. */
 const schemaDepth = 6;
 const schemaText = 4_000;
 
 /**
- * Ranks a caller's tools against a question: BM25 over names, descriptions and parameters. The index holds only what this caller may call, so neither hits nor
- * their order tell of other tools.
+ * What words count by where they are, and how long a text of that kind is usually. These are fixed, and not averages over an index, so that a tool's score says nothing of tools that its
+ * caller may not call.
+ */
+const fields = {
+  name: { boost: 3, usualLength: 3 },
+  description: { boost: 1.5, usualLength: 15 },
+  parameters: { boost: 1, usualLength: 25 },
+} as const;
+
+/** BM25's: how soon more of the same word adds nothing, and how much a long text's words count less. */
+const saturation = 1.2;
+const lengthShare = 0.7;
+
+/**
+ * Ranks a caller's tools against a question: BM25 over names, descriptions and parameters. One index has the tools of all who search; what a word is worth is
+ * counted over the caller's own tools alone, so neither hits nor their order tell of others.
  */
 export class ToolSearch {
-  readonly #indexes = new LRUCache<string, { readonly offers: Offers; readonly index: MiniSearch<SearchDocument> }>({
-    maxSize: indexedOffers,
-    sizeCalculation: ({ offers }) => 1 + offers.list.length,
-  });
+  readonly #state: Pick<CatalogueState, "grant" | "subscribe">;
+  readonly #index = new TermIndex();
+  readonly #numbers = new Map<LiveGrant, { readonly id: CatalogueId; readonly number: number }>();
+  readonly #members = new LRUCache<string, Members>({ maxSize: membersKept, sizeCalculation: ({ offers }) => 100 + offers.size });
+  #mayHoldDead = false;
+  /** Another whenever the number of a document may mean another one. */
+  #numbering = 0;
+
+  constructor(state: Pick<CatalogueState, "grant" | "subscribe">) {
+    this.#state = state;
+    state.subscribe(() => {
+      this.#mayHoldDead = true;
+    });
+  }
 
   /** At most `limit` hits, best first; equal ones by name. */
   search(offers: Offers, query: string, limit: number): SearchHit[] {
-    const words = wordsOf(query.slice(0, searchLimits.queryLength)).slice(0, searchLimits.queryWords);
+    const words = [...new Set(wordsOf(query.slice(0, searchLimits.queryLength)))].slice(0, searchLimits.queryWords);
     if (words.length === 0) return [];
-    const hits = this.#indexOf(offers).search(words.join(" "));
-    hits.sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1));
-    const found: SearchHit[] = [];
-    for (const hit of hits) {
-      const offer = offers.byName.get(hit.id);
-      if (offer) found.push({ offer, score: Math.round(hit.score * 1000) / 1000 });
-      if (found.length >= limit) break;
-    }
-    return found;
+    const members = this.#membersOf(offers);
+    const scores = new Float64Array(this.#index.capacity);
+    for (const word of words) addScores(scores, this.#index.meanings(word), members);
+    return best(scores, members, limit);
   }
 
-  /** Brings the caller's index to these offers: what did not change stays, so that one grant's change costs little among thousands. */
-  #indexOf(offers: Offers): MiniSearch<SearchDocument> {
-    const known = this.#indexes.get(offers.caller);
-    if (known?.offers.snapshot === offers.snapshot) return known.index;
-    const index = known?.index ?? emptyIndex();
-    const before = known?.offers ?? noOffers;
-    for (const offer of before.list) {
-      if (offers.byName.get(offer.declaration.name) !== offer) index.remove(documentOf(offer.declaration));
+  #membersOf({ caller, snapshot, list }: Offers): Members {
+    this.#forgetDead();
+    const known = this.#members.get(caller);
+    if (known?.snapshot === snapshot && known.numbering === this.#numbering) return known;
+    const offers = new Map(list.map((offer) => [this.#numberOf(offer), offer]));
+    const members = { snapshot, numbering: this.#numbering, offers };
+    this.#members.set(caller, members);
+    return members;
+  }
+
+  #numberOf({ id, grant, declaration }: Offer): number {
+    const known = this.#numbers.get(grant);
+    if (known) return known.number;
+    const number = this.#index.add(weightsOf(declaration));
+    this.#numbers.set(grant, { id, number });
+    return number;
+  }
+
+  /** What is no longer live is in nobody's offers. */
+  #forgetDead(): void {
+    if (!this.#mayHoldDead) return;
+    this.#mayHoldDead = false;
+    for (const [grant, { id, number }] of this.#numbers) {
+      if (this.#state.grant(id) === grant) continue;
+      this.#numbers.delete(grant);
+      this.#index.remove(number);
+      this.#numbering++;
     }
-    index.addAll(
-      offers.list.filter((offer) => before.byName.get(offer.declaration.name) !== offer).map((offer) => documentOf(offer.declaration)),
-    );
-    this.#indexes.set(offers.caller, { offers, index });
-    return index;
   }
 }
 
-const noOffers: Pick<Offers, "list" | "byName"> = { list: [], byName: new Map() };
+/** A caller's offers by their documents' numbers. */
+interface Members {
+  readonly snapshot: number;
+  readonly numbering: number;
+  readonly offers: ReadonlyMap<number, Offer>;
+}
 
-const emptyIndex = (): MiniSearch<SearchDocument> =>
-  new MiniSearch<SearchDocument>({
-    fields: ["name", "description", "parameters"],
-    tokenize: wordsOf,
-    processTerm: (term) => term,
-    searchOptions: {
-      boost: { name: 3, description: 1.5 },
-      prefix: (term) => term.length > 2,
-      fuzzy: (term) => (term.length > 4 ? 0.2 : false),
-      maxFuzzy: 1,
-    },
-  });
+/** Adds what one word of the question says of each of the caller's tools: the closest of its meanings, by how few of the caller's tools have any. */
+const addScores = (scores: Float64Array, meanings: readonly Meaning[], { offers }: Members): void => {
+  const closest = new Float64Array(scores.length);
+  let having = 0;
+  const note = (document: number, value: number): void => {
+    const known = closest[document] ?? 0;
+    if (value <= known) return;
+    if (known === 0) having++;
+    closest[document] = value;
+  };
+  for (const { postings, share } of meanings) {
+    if (postings.size <= offers.size) {
+      for (const [document, weight] of postings) if (offers.has(document)) note(document, share * weight);
+    } else {
+      for (const document of offers.keys()) note(document, share * (postings.get(document) ?? 0));
+    }
+  }
+  const rarity = Math.log(1 + (offers.size - having + 0.5) / (having + 0.5));
+  for (const [document, value] of closest.entries()) if (value > 0) scores[document] = (scores[document] ?? 0) + rarity * value;
+};
+
+const best = (scores: Float64Array, { offers }: Members, limit: number): SearchHit[] => {
+  const hits: SearchHit[] = [];
+  for (const [document, offer] of offers) {
+    const score = Math.round((scores[document] ?? 0) * 1000) / 1000;
+    const last = hits[limit - 1];
+    if (score === 0 || (last && !isBefore({ offer, score }, last))) continue;
+    const place = hits.findLastIndex((hit) => !isBefore({ offer, score }, hit)) + 1;
+    hits.splice(place, 0, { offer, score });
+    if (hits.length > limit) hits.pop();
+  }
+  return hits;
+};
+
+const isBefore = (a: SearchHit, b: SearchHit): boolean =>
+  a.score > b.score || (a.score === b.score && a.offer.declaration.name < b.offer.declaration.name);
 
 /** `list_issues`, `listIssues` and `list-issues` are each two words. */
 const wordsOf = (text: string): string[] =>
@@ -89,10 +145,19 @@ const wordsOf = (text: string): string[] =>
     .toLowerCase()
     .match(/[\p{L}\p{N}]+/gu) ?? [];
 
-const documentOf = ({ name, description, parameters }: Declaration): SearchDocument => {
+const weightsOf = ({ name, description, parameters }: Declaration): TermWeights => {
   const texts: string[] = [];
   collectSchemaText(parameters, schemaDepth, texts);
-  return { id: name, name, description, parameters: texts.join(" ").slice(0, schemaText) };
+  const counts = new Map<string, number>();
+  const count = (text: string, { boost, usualLength }: { readonly boost: number; readonly usualLength: number }): void => {
+    const words = wordsOf(text);
+    const worth = boost / (1 - lengthShare + (lengthShare * words.length) / usualLength);
+    for (const word of words) counts.set(word, (counts.get(word) ?? 0) + worth);
+  };
+  count(name, fields.name);
+  count(description, fields.description);
+  count(texts.join(" ").slice(0, schemaText), fields.parameters);
+  return new Map([...counts].map(([word, worth]) => [word, (worth * (saturation + 1)) / (worth + saturation)]));
 };
 
 /** Names of properties and their descriptions. */

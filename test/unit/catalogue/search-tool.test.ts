@@ -13,7 +13,7 @@ const scene = (...names: string[]) => {
   const state = new CatalogueState();
   state.apply(names.map((name) => ({ kind: "grant", grant: liveGrant(name.replaceAll("_", "-"), { declaration: { name } }) })));
   const book = new OfferBook(state);
-  const parts = { search: new ToolSearch(), lists: new DeclarationLists() };
+  const parts = { search: new ToolSearch(state), lists: new DeclarationLists() };
   const offers = () => book.offersFor(triage);
   return {
     offers,

@@ -22,7 +22,7 @@ const scene = () => {
   const state = new CatalogueState();
   state.apply(tools);
   const book = new OfferBook(state);
-  const search = new ToolSearch();
+  const search = new ToolSearch(state);
   const found = (query: string, limit = 10, caller = triage) =>
     search.search(book.offersFor(caller), query, limit).map(({ offer, score }) => ({ name: offer.declaration.name, score }));
   return { state, found, names: (query: string, limit?: number) => found(query, limit).map(({ name }) => name) };
@@ -57,7 +57,7 @@ test("an index that followed changes ranks as one that is made anew", () => {
     state.apply([change]);
     found("event");
   }
-  const fresh = new ToolSearch();
+  const fresh = new ToolSearch(state);
   const offers = new OfferBook(state).offersFor(triage);
   for (const query of ["event", "appointment calendar", "put away", "mesage"]) {
     assert.deepEqual(
