@@ -19,6 +19,8 @@ export interface JournalEntry {
   readonly event: "call";
   /** Says which call in an answer to an operator; random, 96 bits. */
   readonly id: string;
+  /** The trace that it is part of, 32 hexadecimal digits; absent where none is kept. */
+  readonly trace?: string;
   readonly subject: string;
   readonly session: string | null;
   /** The name as it was asked for, cut at 128 characters. */

@@ -43,7 +43,9 @@ export type Refusal = { readonly admitted: false; readonly gate: Gated; readonly
 );
 
 /** The gates by name, in the order in which they judge (docs/catalogue.md). */
-export type Gated = "match" | "schema" | "labels" | "provenance" | "egress-ceiling" | "denials" | "egress-budget" | "rate";
+export const gateNames = ["match", "schema", "labels", "provenance", "egress-ceiling", "denials", "egress-budget", "rate"] as const;
+
+export type Gated = (typeof gateNames)[number];
 
 /** A gate is a pure function of what it is given. */
 export type Gate = (call: Call, grant: GatedGrant) => Verdict;
