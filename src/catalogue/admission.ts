@@ -5,6 +5,7 @@ import { AmbitError, type Invalid, messageOf } from "../api/errors.ts";
 import type { HostReply } from "../api/host.ts";
 import { canonicalJson, type JsonObject, type JsonValue } from "../api/json.ts";
 import type { TicketClaims } from "../api/ticket.ts";
+import type { DeclarationFormat } from "../declaration/formats.ts";
 import type { Refusal } from "../grants/gates.ts";
 import { type Label, resultLabel } from "../grants/labels.ts";
 import { signTicket } from "../tickets/ticket.ts";
@@ -25,6 +26,8 @@ export interface CallRequest {
   /** Labels by JSON pointer, as the caller claims them. */
   readonly labels: JsonValue | undefined;
   readonly session: string | null;
+  /** The shape of declarations in an answer that has some; neutral by default. */
+  readonly format?: DeclarationFormat;
   /** Hears that every gate let the call through, before a host has it. */
   readonly onAdmitted?: () => void;
 }
@@ -83,6 +86,8 @@ export interface CallAnswer {
   /** Where the answer is more than one text; `text` then holds its texts. */
   readonly content?: readonly ContentBlock[];
   readonly structured?: JsonValue;
+  /** Names of tools that a search found. */
+  readonly found?: readonly string[];
   /** Of what the tool answered, all of it; absent where no tool did. */
   readonly label?: Label;
   /** When the call may be tried again, of one that came too soon. */
@@ -103,6 +108,8 @@ const unavailableText = "The tool cannot be reached at the moment; the call was 
 export interface AdmissionDeps {
   readonly state: CatalogueState;
   readonly judge: Judge;
+  /** The caller's offers with the catalogue's own tool of the name that is called, if it has one. */
+  readonly withOwnTools?: (offers: Offers, request: CallRequest) => Offers;
   readonly allowances: Allowances;
   /** The key that hosts were told of, asked for at each call, since keys rotate. */
   readonly signer: () => { readonly kid: string; readonly key: KeyObject };
@@ -133,10 +140,10 @@ export class Admission {
   }
 
   async call(caller: Caller, offers: Offers, request: CallRequest): Promise<CallAnswer> {
-    const { monotonic, now, journal, random } = this.#deps;
+    const { monotonic, now, journal, random, withOwnTools } = this.#deps;
     const started = monotonic();
     const id = Buffer.from(random(12)).toString("base64url");
-    const { judgement, receipt } = await this.#admit(caller, offers, request);
+    const { judgement, receipt } = await this.#admit(caller, withOwnTools?.(offers, request) ?? offers, request);
     if (judgement.verdict === "admitted") request.onAdmitted?.();
     const ran = judgement.verdict === "admitted" ? await this.#tryRun(judgement.offer, judgement.judged) : notRun(judgement);
     if (!ran.wasSent && receipt.length > 0) await this.#giveBack(receipt);
@@ -183,6 +190,7 @@ export class Admission {
       text,
       ...(ran.content !== undefined && { content: ran.content }),
       ...(structured !== undefined && { structured }),
+      ...(ran.found && { found: ran.found }),
       ...(label && { label }),
       ...(retryAfterMs !== null && { retryAfterMs }),
       ...(code !== null && { reason: { call: id, gate: entry.gate, code, message: reason ?? "" } }),
@@ -237,6 +245,7 @@ export class Admission {
   /** A fault once the call was admitted leaves open whether a host has it. */
   async #tryRun(offer: Offer, judged: JudgedArguments): Promise<Ran> {
     try {
+      if (offer.answer) return { ...nothing, outcome: "ok", code: null, reason: null, ...offer.answer(judged.bytes) };
       return await this.#run(offer, judged);
     } catch (fault) {
       this.#deps.report(fault);
@@ -311,6 +320,7 @@ interface Ran {
   readonly text: string;
   readonly content?: readonly ContentBlock[];
   readonly structured?: JsonValue;
+  readonly found?: readonly string[];
   readonly code: string | null;
   readonly reason: string | null;
   readonly endpoint: Endpoint | null;

@@ -54,7 +54,7 @@ export interface Answered {
   readonly retryAfterMs: number | null;
 }
 
-/** `{"content", "structuredContent"?, "isError", "outcome", "label"?, "retryAfterMs"?, "reason"?}`; `reason` only for those who may know it. */
+/** `{"content", "structuredContent"?, "isError", "outcome", "found"?, "label"?, "retryAfterMs"?, "reason"?}`; `reason` only for those who may know it. */
 export const answerCall = async (context: CallContext, request: CallRequest): Promise<Answered> => {
   const { admission, caller, offers } = context;
   const answer = await admission.call(caller, offers, request);
@@ -65,8 +65,9 @@ export const answerCall = async (context: CallContext, request: CallRequest): Pr
 };
 
 /** What is told of a call besides what a model reads. */
-const toldOf = ({ explain }: CallContext, { outcome, label, retryAfterMs, reason }: CallAnswer): JsonObject => ({
+const toldOf = ({ explain }: CallContext, { outcome, found, label, retryAfterMs, reason }: CallAnswer): JsonObject => ({
   outcome,
+  ...(found && { found }),
   ...(label && { label: shownLabel(label) }),
   ...(retryAfterMs !== undefined && { retryAfterMs: Math.ceil(retryAfterMs) }),
   ...(explain && reason && { reason: { ...reason } }),
@@ -87,7 +88,7 @@ export const answerTurn = async (context: CallContext, format: ProviderFormat, t
   const work = async () => {
     for (let index = next++; index < calls.length; index = next++) {
       const call = calls[index];
-      if (call) answers[index] = await answerOne(context, call, labels?.[index], session);
+      if (call) answers[index] = await answerOne(context, call, { labels: labels?.[index], session, format });
     }
   };
   await Promise.all(Array.from({ length: Math.min(turnConcurrency, calls.length) }, work));
@@ -129,11 +130,10 @@ const turnIn = (body: JsonValue) => {
 const answerOne = async (
   { admission, caller, offers, report }: CallContext,
   { name, arguments: given }: ProviderCall,
-  labels: JsonValue | undefined,
-  session: string | null,
+  about: Pick<CallRequest, "labels" | "session" | "format">,
 ): Promise<CallAnswer> => {
   try {
-    return await admission.call(caller, offers, { name, arguments: given, labels, session });
+    return await admission.call(caller, offers, { name, arguments: given, ...about });
   } catch (fault) {
     report(fault);
     return { outcome: "failed", text: faultText };

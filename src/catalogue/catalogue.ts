@@ -20,6 +20,7 @@ import { ToolLists } from "./mcp/tool-list.ts";
 import { OfferBook } from "./offers.ts";
 import { countRequests } from "./request-metrics.ts";
 import { ToolSearch } from "./search.ts";
+import { withSearchTool } from "./search-tool.ts";
 import { catalogueServer, defaultServerLimits, type ServerLimits } from "./server.ts";
 import type { CatalogueState } from "./state.ts";
 import { defaultWatchLimits, Watches, type WatchLimits } from "./watch.ts";
@@ -66,11 +67,14 @@ export const createCatalogue = ({ metrics = noMetrics, ...deps }: CatalogueDeps,
   const watches = new Watches(deps.state, config.watchLimits ?? defaultWatchLimits);
   const offers = new OfferBook(deps.state);
   const bodies = new BodyBudget(limits.heldBodyBytes);
+  const lists = new DeclarationLists();
+  const search = new ToolSearch(deps.state);
   const admission = new Admission({
     ...deps,
     dispatch: countedDispatch(metrics, deps.dispatch),
     journal: countedJournal(metrics, deps.journal),
     judge: callJudge(policy),
+    withOwnTools: (offered, { name, format = "neutral" }) => withSearchTool(offered, { name, format }, { search, lists }),
     allowances: new Allowances(deps.counters ?? new ProcessCounters(deps.monotonic), policy.denials),
   });
   const mcp: McpParts = {
@@ -87,8 +91,8 @@ export const createCatalogue = ({ metrics = noMetrics, ...deps }: CatalogueDeps,
   const server = catalogueServer({
     authenticate: deps.authenticate,
     offers,
-    lists: new DeclarationLists(),
-    search: new ToolSearch(deps.state),
+    lists,
+    search,
     watches,
     bodies,
     admission,
