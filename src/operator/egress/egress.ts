@@ -23,6 +23,7 @@ import { done, type Outcome } from "../../kube/reconciler.ts";
 import { conditionTime } from "../conditions.ts";
 import type { OperatorContext, Runs } from "../context.ts";
 import { byWorkloadLabel } from "../informers.ts";
+import { onJudged, unjudgedGrants } from "../judged.ts";
 import type { ClusterWorkload } from "../kinds.ts";
 import { componentLabels, componentObjectName, fieldManagers, labels } from "../names.ts";
 import { networkPolicies } from "../workload/kinds.ts";
@@ -46,6 +47,8 @@ const backend = "networkpolicy";
 
 /** What a person has to mend may be nothing that is watched, such as a quota. */
 const retryFaultMs = 60_000;
+/** That grants were judged is heard of; this is for what was missed. */
+const retryUnjudgedMs = 5_000;
 
 /** Which component: as in `ComponentKey` of the catalogue. */
 export interface EgressOf {
@@ -91,9 +94,17 @@ export interface EgressOptions {
 }
 
 interface Held {
+  /** What the plan was made from. */
+  allowedHosts: readonly string[];
   plan: EgressPlan;
   progress: EgressProgress;
   fault: Stalled | undefined;
+}
+
+/** A component and what it may reach now. */
+interface Asked {
+  readonly component: string;
+  readonly allowedHosts: readonly string[];
 }
 
 export const egressOf = (context: OperatorContext, options: EgressOptions = {}): Egress => new EgressController(context, options);
@@ -116,7 +127,7 @@ class EgressController implements Egress {
   readonly #listeners = new Set<(of: EgressOf) => void>();
 
   constructor(context: OperatorContext, { settings = defaultEgressSettings, ask, services, canary = noCanary }: EgressOptions) {
-    const { client, clock, random, log } = context;
+    const { client, clock, random, log, metrics } = context;
     this.#context = context;
     this.#settings = settings;
     this.#services = services ?? reachedServices(context);
@@ -127,6 +138,7 @@ class EgressController implements Egress {
       workers: 2,
       clock,
       random,
+      metrics,
       reconcile: (key, signal) => this.#reconcile(key, signal),
       onEvent: (event) => {
         if (event.type === "failed") log({ message: "egress failed", key: event.key, error: messageOf(event.error) });
@@ -178,6 +190,7 @@ class EgressController implements Egress {
     const ends = [
       this.#controller.owns(stores.workloads),
       this.#controller.watches(stores.networkPolicies, byWorkloadLabel),
+      onJudged(stores.toolGrants, (workload) => this.#controller.enqueue(workload)),
       this.#controller.watches(this.#services.services, (service) => this.#usersOf(keyOf(service))),
       this.#controller.watches(this.#services.slices, (slice) => serviceOfSlice(slice).flatMap((service) => this.#usersOf(service))),
     ];
@@ -231,7 +244,16 @@ class EgressController implements Egress {
     }
     // Its hosts keep the tables they have, and nothing is made in a namespace that ends.
     if (workload.metadata.deletionTimestamp !== undefined) return done;
-    const intents = intentsOf(workload, this.#settings.rules);
+    const held = this.#held.get(name) ?? new Map<string, Held>();
+    this.#held.set(name, held);
+    // Until its live tools were judged by what it asks for now, what they may reach stays what it was: nothing, where that was not seen by this process.
+    const waits = unjudgedGrants(this.#context.stores, workload) > 0;
+    const components = workload.spec.components.flatMap(({ name: component, localResources }): Asked[] => {
+      const allowedHosts = waits ? held.get(component)?.allowedHosts : (localResources?.allowedHosts ?? []);
+      return allowedHosts === undefined ? [] : [{ component, allowedHosts }];
+    });
+    const { namespace = "default" } = workload.metadata;
+    const intents = components.flatMap(({ allowedHosts }) => egressIntents(allowedHosts, namespace, this.#settings.rules));
     const named = intents.flatMap((intent) =>
       intent.kind === "service" ? [keyText({ namespace: intent.namespace, name: intent.service })] : [],
     );
@@ -241,12 +263,9 @@ class EgressController implements Egress {
       name,
       intents.flatMap((intent) => (intent.kind === "name" ? [intent.name] : [])),
     );
-    const held = this.#held.get(name) ?? new Map<string, Held>();
-    this.#held.set(name, held);
     let next = Number.POSITIVE_INFINITY;
-    for (const { name: component, localResources } of workload.spec.components) {
-      next = Math.min(next, await this.#converge(workload, component, localResources?.allowedHosts ?? [], held, signal));
-    }
+    for (const asked of components) next = Math.min(next, await this.#converge(workload, asked, held, signal));
+    if (waits) next = Math.min(next, this.#context.clock.elapsed() + retryUnjudgedMs);
     await this.#removeLeftOver(workload, held, signal);
     this.#tell(key, held);
     const fault = [...held.values()].find((one) => one.fault !== undefined)?.fault;
@@ -260,8 +279,7 @@ class EgressController implements Egress {
   /** Brings the table and then the policy of one component a step further. Returns when the next one is due. */
   async #converge(
     workload: ClusterWorkload,
-    component: string,
-    allowedHosts: readonly string[],
+    { component, allowedHosts }: Asked,
     held: Map<string, Held>,
     signal: AbortSignal,
   ): Promise<number> {
@@ -275,8 +293,14 @@ class EgressController implements Egress {
     const found = live !== undefined && isControlledBy(live, uid) ? policyPeersOf(live.spec) : [];
     const intents = egressIntents(allowedHosts, namespace, rules);
     const plan = this.#plan(intents, now, routeLimit);
-    const one: Held = held.get(component) ?? { plan, progress: beginProgress(found, now, converge), fault: undefined };
+    const one: Held = held.get(component) ?? {
+      allowedHosts,
+      plan,
+      progress: beginProgress(found, now, converge),
+      fault: undefined,
+    };
     held.set(component, one);
+    one.allowedHosts = allowedHosts;
     one.plan = plan;
     one.progress = publishTable(one.progress, plan, now, clock.now(), converge);
     const peers = policyPeers(one.progress, plan, now);
@@ -357,11 +381,6 @@ const faultOf = (thrown: unknown): Stalled | undefined => {
     ? new Stalled("PolicyRefused", `the API server refuses the NetworkPolicy: ${thrown.message}`, { cause: thrown })
     : undefined;
 };
-
-const intentsOf = ({ metadata, spec }: ClusterWorkload, rules: EgressSettings["rules"]): EntryIntent[] =>
-  spec.components.flatMap(({ localResources }) =>
-    egressIntents(localResources?.allowedHosts ?? [], metadata.namespace ?? "default", rules),
-  );
 
 /** By component, what listeners are told of: tables, and what a status says of entries. */
 const seenOf = (held: ReadonlyMap<string, Held>): ReadonlyMap<string, string> =>

@@ -10,6 +10,7 @@ import { abortScope } from "../../kube/abort-scope.ts";
 import type { Clock } from "../../kube/clock.ts";
 import { findOffered, offeredFunctions } from "../../wit/offered.ts";
 import type { ComponentStore, StoredComponent } from "../component-store.ts";
+import { workloadVersion } from "../judged.ts";
 import type { ClusterToolGrant, ClusterWorkload, Pod } from "../kinds.ts";
 import { podAnnotations } from "../names.ts";
 
@@ -22,9 +23,6 @@ export interface FarSide {
   readonly workload?: string;
   readonly passing?: Reason & { readonly retryAfterMs: number };
 }
-
-/** Its uid and generation: what is the same is the same Workload with the same spec. */
-export const workloadVersion = ({ metadata }: ClusterWorkload): string => `${metadata.uid ?? ""}/${metadata.generation ?? 0}`;
 
 /** Where components come from, and what they turned out to be. */
 export interface ComponentReader {

@@ -20,7 +20,15 @@ export interface Plan {
   /** What is not wanted any more. */
   readonly remove: readonly { readonly type: ResourceType; readonly object: ClusterObject }[];
   /** What has to happen before the rest can be done, and when to look again even if nothing is heard. */
-  readonly waiting: { readonly reason: string; readonly message: string; readonly retryAfterMs: number } | null;
+  readonly waiting: Wait | null;
+}
+
+export interface Wait {
+  readonly reason: string;
+  readonly message: string;
+  readonly retryAfterMs: number;
+  /** Whether what serves goes on serving meanwhile. */
+  readonly goesOn?: boolean;
 }
 
 export interface PlannedComponent {
@@ -36,6 +44,9 @@ export const decide = (seen: Seen, settings: HostSettings, now: number): Plan =>
 const decideRunning = (seen: Seen, settings: HostSettings, now: number): Plan => {
   const { workload } = seen;
   const isWithdrawing = workload.spec.suspend && seen.activeGrants > 0 && now - suspendedSince(seen, now) < withdrawWithinMs;
+  const waiting = isWithdrawing ? withdrawal(seen.activeGrants) : judging(seen);
+  // What may do more than was reviewed must not be there before the tool is withdrawn.
+  if (waiting && seen.unjudgedGrants > 0) return { finalizer: true, sandboxPolicy: "stands", components: [], remove: [], waiting };
   const components = seen.components.flatMap(({ component, found }): PlannedComponent[] => {
     if (isFault(found) || found.offered.length === 0) return [];
     const running = deploymentOf(seen, component.name)?.spec?.replicas ?? 0;
@@ -47,7 +58,7 @@ const decideRunning = (seen: Seen, settings: HostSettings, now: number): Plan =>
     sandboxPolicy: "stands",
     components,
     remove: unwanted(seen, components),
-    waiting: isWithdrawing ? { reason: "Withdrawing", message: withdrawing(seen.activeGrants), retryAfterMs: 5_000 } : null,
+    waiting,
   };
 };
 
@@ -57,7 +68,7 @@ const decideDeletion = (seen: Seen, now: number): Plan => {
   const nothing: Plan = { finalizer: true, sandboxPolicy: "stays", components: [], remove: [], waiting: null };
   const sinceMs = now - Date.parse(metadata.deletionTimestamp ?? "");
   if (seen.activeGrants > 0 && sinceMs < withdrawWithinMs) {
-    return { ...nothing, waiting: { reason: "Withdrawing", message: withdrawing(seen.activeGrants), retryAfterMs: 5_000 } };
+    return { ...nothing, waiting: withdrawal(seen.activeGrants) };
   }
   const all = controlled(seen);
   if (seen.deployments.length > 0 || seen.pods.length > 0) {
@@ -70,7 +81,22 @@ const decideDeletion = (seen: Seen, now: number): Plan => {
   return { ...nothing, finalizer: false, sandboxPolicy: seen.needsSandboxPolicy ? "stays" : "goes", remove: all };
 };
 
-const withdrawing = (grants: number): string => `${grants} of its tools are being withdrawn before its sandboxes stop`;
+const withdrawal = (grants: number): Wait => ({
+  reason: "Withdrawing",
+  message: `${grants} of its tools are being withdrawn before its sandboxes stop`,
+  retryAfterMs: 5_000,
+});
+
+/** What is to stop need not wait to be judged. */
+const judging = ({ workload, unjudgedGrants }: Seen): Wait | null =>
+  workload.spec.suspend || unjudgedGrants === 0
+    ? null
+    : {
+        reason: "JudgingGrants",
+        message: `${unjudgedGrants} of its tools are being judged by the new spec before anything of it runs`,
+        retryAfterMs: 5_000,
+        goesOn: true,
+      };
 
 /** When it began to be reconciled towards its suspension, as its status says; now, where that has not been written yet. */
 const suspendedSince = ({ workload }: Seen, now: number): number => {

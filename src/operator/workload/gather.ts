@@ -5,6 +5,7 @@ import { type ClusterObject, isControlledBy, keyText, type ObjectKey, type Resou
 import { type NotOffered, offeredFunctions } from "../../wit/offered.ts";
 import type { ComponentStore, StoredComponent } from "../component-store.ts";
 import type { OperatorStores } from "../context.ts";
+import { unjudgedGrants } from "../judged.ts";
 import type { ClusterWorkload, Pod } from "../kinds.ts";
 import {
   type ConfigMap,
@@ -54,6 +55,8 @@ export interface Seen {
   readonly pods: readonly Pod[];
   /** Grants through which a tool of this Workload is offered now. */
   readonly activeGrants: number;
+  /** Of these, those that were judged by what the Workload was before. */
+  readonly unjudgedGrants: number;
   /** Whether another Workload of the namespace stays, or pods of one are still there. */
   readonly needsSandboxPolicy: boolean;
 }
@@ -85,6 +88,7 @@ export const gather = async (
     disruptionBudgets: own(stores.disruptionBudgets.find("workload", index)),
     pods: stores.pods.find("workload", index),
     activeGrants: stores.toolGrants.find("workload", index).filter(({ status }) => status?.phase === "Active").length,
+    unjudgedGrants: unjudgedGrants(stores, workload),
     needsSandboxPolicy: needsSandboxPolicy(stores, workload),
   };
 };

@@ -34,10 +34,11 @@ export const statusOf = (seen: Seen, plan: Plan, applied: AppliedPlan, others: F
     name: one.component.name,
     health: healthOf(seen, one, plan, applied, others),
   }));
-  const conditions = [...conditionsOf(spec.suspend, plan, healths), ...enforcedCondition(plan, others, before?.conditions ?? [])];
+  const known = before?.conditions ?? [];
+  const conditions = [...conditionsOf(spec.suspend, plan, healths, known), ...enforcedCondition(plan, others, known)];
   return {
     ...(metadata.generation === undefined ? {} : { observedGeneration: metadata.generation }),
-    conditions: withTransitions(conditions, before?.conditions ?? [], metadata.generation, now),
+    conditions: withTransitions(conditions, known, metadata.generation, now),
     replicas: Math.min(
       ...(plan.components.length > 0 ? plan.components.map(({ name }) => deploymentOf(seen, name)?.status?.replicas ?? 0) : [0]),
     ),
@@ -103,12 +104,17 @@ interface NamedHealth {
   readonly health: Health;
 }
 
-const conditionsOf = (isSuspended: boolean, plan: Plan, healths: readonly NamedHealth[]): ConditionNow[] => {
+const conditionsOf = (
+  isSuspended: boolean,
+  plan: Plan,
+  healths: readonly NamedHealth[],
+  before: readonly ConditionNow[],
+): ConditionNow[] => {
   const stalled = healths.filter(({ health }) => health.kind === "stalled");
   const progressing = healths.filter(({ health }) => health.kind === "progressing");
   const { waiting } = plan;
   return [
-    readyCondition(isSuspended, plan, healths),
+    readyCondition(isSuspended, plan, healths, before),
     waiting || progressing.length > 0
       ? {
           type: "Reconciling",
@@ -123,7 +129,15 @@ const conditionsOf = (isSuspended: boolean, plan: Plan, healths: readonly NamedH
   ];
 };
 
-const readyCondition = (isSuspended: boolean, { waiting }: Plan, healths: readonly NamedHealth[]): ConditionNow => {
+const readyCondition = (
+  isSuspended: boolean,
+  { waiting }: Plan,
+  healths: readonly NamedHealth[],
+  before: readonly ConditionNow[],
+): ConditionNow => {
+  const known = before.find(({ type }) => type === "Ready");
+  // What served goes on.
+  if (waiting?.goesOn && known) return { type: known.type, status: known.status, reason: known.reason, message: known.message };
   const bad = [
     ...healths.filter(({ health }) => health.kind === "stalled"),
     ...healths.filter(({ health }) => health.kind === "progressing"),
@@ -140,17 +154,18 @@ const readyCondition = (isSuspended: boolean, { waiting }: Plan, healths: readon
 };
 
 /** `EgressEnforced`, for all components that run: the worst of them. A person must know of it, but the tools go on: hosts check for themselves. */
-const enforcedCondition = ({ components }: Plan, { enforcement }: FromOthers, before: readonly ConditionNow[]): ConditionNow[] => {
+const enforcedCondition = ({ components, waiting }: Plan, { enforcement }: FromOthers, before: readonly ConditionNow[]): ConditionNow[] => {
+  const known = before.find(({ type }) => type === "EgressEnforced");
+  const asBefore = known ? [{ type: known.type, status: known.status, reason: known.reason, message: known.message }] : [];
+  if (waiting && components.length === 0) return asBefore;
   const found = components.map(({ name }) => ({ name, ...enforcement(name) }));
   const worst = (["False", "Unknown", "True"] as const)
     .map((status) => found.filter((one) => one.status === status))
     .find(({ length }) => length > 0);
   const [first] = worst ?? [];
   if (worst === undefined || first === undefined) return [];
-  const known = before.find(({ type }) => type === "EgressEnforced");
   // An operator that starts anew has not asked anybody yet; what was found before it holds until then.
-  if (first.reason === "NotTried" && known)
-    return [{ type: known.type, status: known.status, reason: known.reason, message: known.message }];
+  if (first.reason === "NotTried" && known) return asBefore;
   const message = worst.map((one) => `${one.name}: ${one.message}`).join("; ");
   return [{ type: "EgressEnforced", status: first.status, reason: first.reason, message }];
 };

@@ -42,6 +42,14 @@ describe("what is to be done for a Workload", () => {
     assert.deepEqual(removed(result), []);
   });
 
+  test("nothing changes while a live tool was not judged by what the spec says now", () => {
+    const of = workload({ replicas: 3 });
+    const live = [deployment(of, "issues", "old"), deployment(of, "gone", "old")];
+    const { components, waiting, ...result } = plan(seen(of, { activeGrants: 2, unjudgedGrants: 1, deployments: live }));
+    assert.deepEqual([components, removed({ components, waiting, ...result })], [[], []]);
+    assert.deepEqual([waiting?.reason, waiting?.goesOn], ["JudgingGrants", true]);
+  });
+
   test("a component that lost its last tool stops", () => {
     const of = workload();
     const result = plan(

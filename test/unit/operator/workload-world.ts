@@ -62,6 +62,7 @@ export const seen = (of: ClusterWorkload = workload(), changes: Partial<Seen> = 
   disruptionBudgets: [],
   pods: [],
   activeGrants: 0,
+  unjudgedGrants: 0,
   needsSandboxPolicy: false,
   ...changes,
 });

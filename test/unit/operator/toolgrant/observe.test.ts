@@ -4,8 +4,9 @@ import { sha256Of } from "../../../../src/api/digest.ts";
 import { Stalled } from "../../../../src/api/errors.ts";
 import { definitionDigest, definitionText } from "../../../../src/grants/definition.ts";
 import type { ComponentStore, StoredComponent } from "../../../../src/operator/component-store.ts";
+import { workloadVersion } from "../../../../src/operator/judged.ts";
 import type { ClusterToolGrant, ClusterWorkload } from "../../../../src/operator/kinds.ts";
-import { observeTool, workloadVersion } from "../../../../src/operator/toolgrant/observe.ts";
+import { observeTool } from "../../../../src/operator/toolgrant/observe.ts";
 import { code, grantOf, listIssues, reach } from "../../grants/issues-tool.ts";
 import { ManualClock } from "../../kube/manual-clock.ts";
 
@@ -50,7 +51,7 @@ test("what was observed of the same Workload still counts while its registry is 
 });
 
 const otherwise: Record<string, ClusterToolGrant> = {
-  "of another generation of the Workload": grantSeen({ workload: "w/1" }),
+  "of the Workload as it was before": grantSeen({ workload: "w/1" }),
   "of another Workload under its name": grantSeen({ workload: "v/2" }),
   "that does not fit its digest": grantSeen({ text: definitionText(listIssues({ docs: "Another." })) }),
   "that is no definition": grantSeen({ text: "{}", digest: `v1:${sha256Of("{}")}` }),
