@@ -4,10 +4,12 @@ import { join } from "node:path";
 import { load } from "../test/cluster/containerd.ts";
 import { down, status, up } from "../test/cluster/node.ts";
 import { defaultNodeName, nodePlaces } from "../test/cluster/places.ts";
+import { canInstall, installPackages } from "../test/cluster/requirements.ts";
 import { whyNoCluster } from "../test/cluster/start-node.ts";
 import { testImage } from "../test/cluster/test-image.ts";
 import { apiTools, buildTools } from "../test/cluster/tools.ts";
 import { buildRegistry } from "../test/registry/binary.ts";
+import { storePackage, whyNoStore } from "../test/support/counter-store.ts";
 import { buildImage } from "./image/build.ts";
 
 export type Say = (line: string) => void;
@@ -28,6 +30,11 @@ export type Undo = (say: Say) => Promise<void>;
 
 const registry = async (say: Say): Promise<undefined> => {
   await buildRegistry(say);
+};
+
+/** What replicas of the catalogue count in. */
+const counterStore = async (say: Say): Promise<undefined> => {
+  if (whyNoStore() !== null && canInstall()) installPackages([storePackage], say);
 };
 
 const apiServer = async (say: Say): Promise<undefined> => {
@@ -65,7 +72,7 @@ export const suites = {
     folders: ["unit", "integration", "conformance"],
     together: availableParallelism(),
     timeoutMs: 180_000,
-    preparations: [registry],
+    preparations: [registry, counterStore],
   },
   api: { folders: ["api"], together: availableParallelism(), timeoutMs: 600_000, preparations: [apiServer] },
   // They share one node, its world and what is installed there.

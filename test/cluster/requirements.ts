@@ -40,7 +40,7 @@ const isOnPath = (program: string): boolean =>
 const isRoot = (): boolean => process.getuid?.() === 0;
 
 /** Whether `installPackages` may do it: root on Debian or a child of it. */
-const canInstall = (): boolean => isRoot() && existsSync("/usr/bin/apt-get");
+export const canInstall = (): boolean => isRoot() && existsSync("/usr/bin/apt-get");
 
 /** Installs what is missing with apt, saying each command. Throws where one fails. */
 export const installPackages = (packages: readonly string[], say: (line: string) => void): void => {
