@@ -1,12 +1,13 @@
 import type { Sha256Digest } from "./digest.ts";
 
-/** Which tool of which component. `interface` is the full export id with its version, null for a function of the world itself. */
-export interface ToolIdentity {
+/**
+ * Which tool of which component: a function, whose `interface` is the full export id with its version, null for one of the world itself, or a tool that the
+ * component lists under the name `tool`.
+ */
+export type ToolIdentity = {
   readonly workload: string;
   readonly component: string;
-  readonly interface: string | null;
-  readonly function: string;
-}
+} & ({ readonly interface: string | null; readonly function: string } | { readonly tool: string });
 
 /** `v1:sha256:…`: what the far side says of a tool, in the encoding that the prefix names (docs/review.md). */
 export type DefinitionDigest = `v1:${Sha256Digest}`;

@@ -109,6 +109,27 @@ export interface CanaryDocument {
   readonly port: number;
 }
 
+/**
+ * Asks which tools a component lists (`POST /v1/listing`). Where the listing is still the one that is `known`, by its digest, the answer waits for another, at most
+ * `waitMs`.
+ */
+export interface ListingRequestDocument {
+  readonly kind: "listing";
+  readonly boot: string;
+  readonly known: Sha256Digest | null;
+  readonly waitMs: number;
+}
+
+/**
+ * `digest` is of the last complete listing, null before there is one; `listing` is there where that is not the one that was known (src/grants/listing.ts has its shape).
+ * `fault` says why there is none, or no newer one.
+ */
+export interface ListingAnswer {
+  readonly digest: Sha256Digest | null;
+  readonly listing: JsonValue | null;
+  readonly fault: { readonly code: string; readonly message: string } | null;
+}
+
 /** Whether it could; `how` is `connected` or the system's error code. */
 export interface CanaryAnswer {
   readonly reached: boolean;

@@ -6,6 +6,7 @@ import type { HostReply } from "../api/host.ts";
 import { canonicalJson, type JsonObject, type JsonValue } from "../api/json.ts";
 import type { TicketClaims } from "../api/ticket.ts";
 import type { DeclarationFormat } from "../declaration/formats.ts";
+import { isUntyped, untypedInterface } from "../api/untyped.ts";
 import type { Refusal } from "../grants/gates.ts";
 import { type Label, resultLabel } from "../grants/labels.ts";
 import { signTicket } from "../tickets/ticket.ts";
@@ -16,6 +17,7 @@ import type { Receipt } from "./counters.ts";
 import type { Dispatch, Dispatched } from "./dispatch.ts";
 import type { CallOutcome, Journal, JournalEntry } from "./journal.ts";
 import type { Offer, Offers } from "./offers.ts";
+import { outputJudge } from "./output-judge.ts";
 import type { CatalogueState, Endpoint } from "./state.ts";
 
 /** A call as a model made it: nothing of it is believed. */
@@ -133,6 +135,7 @@ const maxAttempts = 2;
 /** Judges a call, has a host run it, and journals what came of it: the only way from a request to a host. */
 export class Admission {
   readonly #deps: AdmissionDeps;
+  readonly #judgeOutput = outputJudge();
   readonly #underWay = new Map<string, number>();
 
   constructor(deps: AdmissionDeps) {
@@ -263,7 +266,7 @@ export class Admission {
       const endpoint = this.#choose(offer, tried);
       if (!endpoint) break;
       tried.push(endpoint);
-      const dispatched = await this.#send(offer, endpoint, judged);
+      const dispatched = this.#judgeOutput(offer.grant, await this.#send(offer, endpoint, judged));
       const { again, ...ran } = outcomeOf(dispatched, offer.grant.spec.mutates);
       last = { ...ran, endpoint };
       wasSent ||= dispatched.kind !== "unreachable";
@@ -281,7 +284,7 @@ export class Admission {
       v: 1,
       kid,
       body: judged.digest,
-      interface: grant.fn.interface,
+      interface: isUntyped(grant.fn) ? untypedInterface : grant.fn.interface,
       function: grant.fn.name,
       definition: grant.definition,
       component: endpoint.component,

@@ -4,7 +4,7 @@ import { isSha256Digest, type Sha256Digest } from "../api/digest.ts";
 import { AmbitError } from "../api/errors.ts";
 import { canonicalJson, type JsonObject } from "../api/json.ts";
 import { digestOfDefinitionText } from "../grants/definition.ts";
-import { functionOfDefinition } from "../grants/definition-function.ts";
+import { toolOfDefinition } from "../grants/definition-function.ts";
 import { grantDigest } from "../grants/grant-digest.ts";
 import { hostTls, verifyHostCertificate } from "../identity/host-identity.ts";
 import type { ClusterObject } from "../kube/object.ts";
@@ -35,7 +35,7 @@ export const offeredGrant = ({ metadata, spec, status }: GrantObject): LiveGrant
   const components = (status.components ?? []).filter(reviewed);
   if (components.length === 0) return null;
   try {
-    const fn = functionOfDefinition(text);
+    const fn = toolOfDefinition(text);
     return { namespace: metadata.namespace ?? "default", name: metadata.name, spec, grant, definition, components, fn };
   } catch (thrown) {
     // A definition of a version that this Ambit doesn't know, by an operator that does.

@@ -2,6 +2,7 @@ import { buildConnector, Pool } from "undici";
 import { messageOf, Transient } from "../api/errors.ts";
 import type { HostRefusal, HostReply, HostStats } from "../api/host.ts";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../api/json.ts";
+import { contentBlocks } from "./content-blocks.ts";
 import type { Endpoint, EndpointTls } from "./state.ts";
 
 /**
@@ -123,8 +124,11 @@ const replyOf = (body: JsonObject, status: number): HostReply => {
   const { outcome, text, structured, code, ran } = body;
   const stats = statsOf(body.stats);
   if (typeof text !== "string") throw malformed(status);
-  if (outcome === "ok") return structured === undefined ? { outcome, text, stats } : { outcome, text, structured, stats };
-  if (outcome === "tool-error") return { outcome, text, stats };
+  const content = body.content === undefined ? undefined : contentBlocks(body.content);
+  if (content === null) throw malformed(status);
+  const told = { text, ...(content !== undefined && { content }), stats };
+  if (outcome === "ok") return structured === undefined ? { outcome, ...told } : { outcome, ...told, structured };
+  if (outcome === "tool-error") return { outcome, ...told };
   if (outcome === "failed" && typeof code === "string" && typeof ran === "boolean") return { outcome, code, text, ran, stats };
   throw malformed(status);
 };

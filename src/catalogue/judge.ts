@@ -1,6 +1,7 @@
 import { LRUCache } from "lru-cache";
 import { Invalid } from "../api/errors.ts";
 import { isJsonObject, type JsonObject } from "../api/json.ts";
+import { isUntyped, type ToolDefinition } from "../api/untyped.ts";
 import { type ArgumentViolation, judgeCall, matchOffer, type Refusal } from "../grants/gates.ts";
 import { leafLabels } from "../grants/labels.ts";
 import { checkArguments, normaliseArguments } from "../translate/arguments.ts";
@@ -48,7 +49,7 @@ export const callJudge = (policy: CallPolicy = defaultCallPolicy): Judge => {
 
 const judged = (policy: CallPolicy, caller: Caller, offer: Offer, request: CallRequest, check: Check): Judgement => {
   const given = argumentsIn(request);
-  const args = normaliseArguments(offer.grant.fn, given);
+  const args = normalised(offer.grant.fn, given);
   const { labels, refusal: labelRefusal } = claimedLabels(request.labels, given, policy.isLabeler(caller));
   const bytes = judgedArguments(args);
   if (bytes.bytes.byteLength > mostArgumentBytes) {
@@ -71,14 +72,18 @@ const argumentsIn = ({ arguments: given }: CallRequest): JsonObject => {
   throw new Invalid("ArgumentsNotObject", "arguments must be a JSON object", "");
 };
 
+/** What an untyped tool takes goes to it as it is: only its far side knows what its nulls mean. */
+const normalised = (tool: ToolDefinition, args: JsonObject): JsonObject => (isUntyped(tool) ? args : normaliseArguments(tool, args));
+
 /** The reviewed schema first: it is what a model was told. The tool's own types may be narrower still. */
-const checkFor = (grant: LiveGrant): Check => {
-  const fits = compileSchema(grant.spec.declaration.parameters);
+const checkFor = ({ spec, fn }: LiveGrant): Check => {
+  const fits = compileSchema(spec.declaration.parameters);
   return (args) => {
     const violation = fits(args);
     if (violation) return { at: violation.pointer, message: violation.message };
+    if (isUntyped(fn)) return null;
     try {
-      checkArguments(grant.fn, args);
+      checkArguments(fn, args);
       return null;
     } catch (thrown) {
       if (thrown instanceof Invalid) return { at: thrown.at ?? "", message: thrown.message };

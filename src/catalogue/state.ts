@@ -1,7 +1,7 @@
 import type { DefinitionDigest } from "../api/definition.ts";
 import type { Sha256Digest } from "../api/digest.ts";
 import type { Subject, ToolGrantSpec } from "../api/generated/toolgrant.ts";
-import type { WitFunction } from "../api/wit.ts";
+import type { ToolDefinition } from "../api/untyped.ts";
 
 /** `namespace/grant`: what a declaration's `tool` says. */
 export type CatalogueId = `${string}/${string}`;
@@ -10,7 +10,7 @@ export type CatalogueId = `${string}/${string}`;
  * A grant that is live: judged by whoever feeds the state, never here.
  *
  * `components` are the code digests whose code *and* definition the grant approved, so a call goes to no other host. `definition` is what every one of them
- * says of the tool, and `fn` its types.
+ * says of the tool, and `fn` the same in full.
  */
 export interface LiveGrant {
   readonly namespace: string;
@@ -19,7 +19,7 @@ export interface LiveGrant {
   readonly grant: Sha256Digest;
   readonly definition: DefinitionDigest;
   readonly components: readonly Sha256Digest[];
-  readonly fn: WitFunction;
+  readonly fn: ToolDefinition;
 }
 
 /**

@@ -7,8 +7,9 @@ import { type Document, parseAllDocuments } from "yaml";
 import { Invalid, Refused } from "../api/errors.ts";
 import type { ToolGrant } from "../api/generated/toolgrant.ts";
 import type { JsonValue } from "../api/json.ts";
+import { findTool } from "../grants/granted-tool.ts";
 import { folderOfWorkloads, lookAt } from "../local/look.ts";
-import { offeredFunction, seenComponent } from "../local/observe.ts";
+import { seenComponent } from "../local/observe.ts";
 import { loadManifests } from "../manifests/load.ts";
 import { problemText } from "../manifests/problem.ts";
 import { assertUsableSchema } from "../translate/schema-usable.ts";
@@ -72,7 +73,7 @@ const approveFile = async (terminal: Terminal, file: string, options: ApproveOpt
     if (!options.json) terminal.err(shownGrant(terminal, { grant, reach: seen.reach, component, changes }));
     const reviewed = approveOrHint({
       grant,
-      fn: offeredFunction(seen, grant.spec.tool),
+      fn: findTool(seen, grant.spec.tool).fn,
       reach: seen.reach,
       component,
       reviewer,

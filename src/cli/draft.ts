@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { stringify } from "yaml";
 import { Invalid } from "../api/errors.ts";
 import type { Subject, ToolGrant } from "../api/generated/toolgrant.ts";
+import { grantedTool, toolText } from "../grants/granted-tool.ts";
 import { proposeGrants } from "../grants/proposals.ts";
 import { type Look, lookAt } from "../local/look.ts";
 import { seenComponent } from "../local/observe.ts";
@@ -61,13 +62,13 @@ interface Draft {
 const draftsOf = (look: Look, component: string | undefined, subjects: readonly Subject[]): { drafts: Draft[]; skipped: string[] } => {
   const drafts: Draft[] = [];
   const skipped: string[] = [];
-  const ungranted = new Set(look.plan.ungranted.map((tool) => JSON.stringify([tool.key, tool.interface, tool.function])));
+  const ungranted = new Set(look.plan.ungranted.map(({ key, tool }) => JSON.stringify([key.namespace, toolText(tool)])));
   for (const { written, components } of look.workloads) {
     const { metadata } = written.object;
     const [namespace, workload] = [metadata.namespace ?? "default", metadata.name];
     const offered = [...components].map(([name, observation]) => ({ component: name, offered: seenComponent(observation)?.offered ?? [] }));
     for (const { component: name, fn, grant, asks } of proposeGrants({ namespace, workload, components: offered })) {
-      if (!ungranted.has(JSON.stringify([{ namespace, workload, component: name }, fn.interface, fn.name]))) continue;
+      if (!ungranted.has(JSON.stringify([namespace, toolText(grantedTool(workload, name, fn))]))) continue;
       if (component !== undefined && component !== `${workload}/${name}`) continue;
       if (grant) drafts.push({ grant: subjects.length > 0 ? { ...grant, spec: { ...grant.spec, subjects } } : grant, asks });
       else skipped.push(`${workload}/${name} ${fn.name}: ${asks.join("; ")}`);

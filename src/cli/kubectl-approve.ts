@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { isSha256Digest } from "../api/digest.ts";
 import { Invalid, Refused } from "../api/errors.ts";
 import { digestOfDefinitionText } from "../grants/definition.ts";
-import { functionOfDefinition } from "../grants/definition-function.ts";
+import { toolOfDefinition } from "../grants/definition-function.ts";
 import { ApiError, isConflict } from "../kube/api-error.ts";
 import type { ClusterClient } from "../kube/client.ts";
 import { objectPath } from "../kube/object.ts";
@@ -41,7 +41,7 @@ const approveOne = async (terminal: Terminal, grants: ClusterGrants, name: strin
   const { reviewer, note } = options;
   const approved = approveOrHint({
     grant,
-    fn: functionOfDefinition(observed.text),
+    fn: toolOfDefinition(observed.text),
     reach,
     component,
     now: new Date(terminal.now()),

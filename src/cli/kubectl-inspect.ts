@@ -1,4 +1,5 @@
 import type { ToolGrant } from "../api/generated/toolgrant.ts";
+import { farName } from "../grants/granted-tool.ts";
 import { shownGrant } from "./approval.ts";
 import { type ClusterOptions, changesOf, currentStatus, phaseOf, whyOf, withClusterGrants } from "./cluster-grants.ts";
 import { printable, type Terminal, tone } from "./terminal.ts";
@@ -18,12 +19,13 @@ const nothing = { hosts: [], volumes: [], secrets: [], imports: [] };
 
 const inspectionText = (terminal: Terminal, grant: ToolGrant): string => {
   const status = currentStatus(grant);
-  const { interface: id, function: name, workload, component } = grant.spec.tool;
+  const { interface: id, workload, component } = grant.spec.tool;
+  const name = farName(grant.spec.tool);
   const reach = status?.observed?.reach ?? nothing;
   const code = status?.observed?.component;
   const lines = [
     `  Phase:         ${phaseOf(grant)}${whyOf(grant) === "" ? "" : `, ${printable(whyOf(grant))}`}`,
-    `  The function:  ${printable(id === undefined ? name : `${id}#${name}`)} of ${printable(`${workload}/${component}`)}`,
+    `  The tool:      ${printable(id === undefined ? name : `${id}#${name}`)} of ${printable(`${workload}/${component}`)}`,
     ...(status?.observed?.image ? [`  Its image:     ${printable(status.observed.image)}`] : []),
     `  Its imports:   ${printable(reach.imports.join(", ")) || "none"}`,
     ...(grant.spec.review ? [`  Approved:      ${printable(reviewText(grant.spec.review))}`] : []),

@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { farName } from "../grants/granted-tool.ts";
 import type { JudgedGrant } from "../local/desired.ts";
 import { lookAt } from "../local/look.ts";
 import { problemText } from "../manifests/problem.ts";
@@ -31,8 +32,8 @@ export const review = async (terminal: Terminal, folder: string, options: Review
   for (const { key, fault } of look.plan.components) {
     if (fault) terminal.out(`${tone(terminal, "bad", `${key.workload}/${key.component}`)} ${fault.code}: ${printable(fault.message)}\n`);
   }
-  for (const tool of look.plan.ungranted)
-    terminal.out(`No grant  ${printable(tool.function)} of ${tool.key.workload}/${tool.key.component}: \`ambit draft\` writes one\n`);
+  for (const { key, tool } of look.plan.ungranted)
+    terminal.out(`No grant  ${printable(farName(tool))} of ${key.workload}/${key.component}: \`ambit draft\` writes one\n`);
   if (rows.length === 0 && look.plan.ungranted.length === 0) terminal.out("There is no grant and no tool here.\n");
 };
 

@@ -5,6 +5,7 @@ import { resolve } from "node:path";
 import { Invalid, messageOf } from "../api/errors.ts";
 import type { JournalEntry } from "../catalogue/journal.ts";
 import type { ComponentKey } from "../catalogue/state.ts";
+import { farName } from "../grants/granted-tool.ts";
 import type { JudgedGrant } from "../local/desired.ts";
 import { LocalRuntime, type LocalSettings, type RuntimeEvent, type Summary } from "../local/runtime.ts";
 import { claimFolders } from "../local/volumes.ts";
@@ -172,7 +173,7 @@ const summaryText = (terminal: Terminal, { problems, plan }: Summary): string =>
     lines.push(
       `${plan.ungranted.length} tools have no grant: \`ambit draft\` writes drafts for ${plan.ungranted
         .slice(0, 5)
-        .map((tool) => tool.function)
+        .map(({ tool }) => farName(tool))
         .join(", ")}${plan.ungranted.length > 5 ? ", …" : ""}`,
     );
   return `${lines.join("\n")}\n`;

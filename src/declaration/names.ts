@@ -10,8 +10,11 @@ export const propertyName = (witName: string): string => witName.replaceAll("-",
 /** The WIT name that a property stands for; null where it stands for none. WIT names have no underscores, so there is one at most. */
 export const witNameOf = (property: string): string | null => (property.includes("-") ? null : property.replaceAll("_", "-"));
 
-/** The name that a function is drafted under when nothing else wants it. Not checked: see `nameProblem`. */
-export const toolName = (fn: Pick<WitFunction, "name">): string => propertyName(fn.name);
+/** What is named: a function, or (`untyped`) a tool whose far side named it for models already. */
+export type Named = Pick<WitFunction, "name"> & { readonly form?: WitFunction["form"] | "untyped" };
+
+/** The name that a tool is drafted under when nothing else wants it. Not checked: see `nameProblem`. */
+export const toolName = ({ name, form }: Named): string => (form === "untyped" ? name : propertyName(name));
 
 /** Why `name` can't be a tool's name, in words; null if it can. */
 export const nameProblem = (name: string): string | null => {
@@ -32,7 +35,7 @@ export type DraftName = { readonly name: string } | { readonly name: null; reado
  *
  * The answer depends on the set of functions, not on their order.
  */
-export const draftNames = <F extends Pick<WitFunction, "name" | "interface">>(functions: Iterable<F>): Map<F, DraftName> => {
+export const draftNames = <F extends Named & Pick<WitFunction, "interface">>(functions: Iterable<F>): Map<F, DraftName> => {
   const all = [...functions];
   const plain = countBy(all, toolName);
   const wanted = (fn: F): string =>

@@ -1,5 +1,6 @@
 import { Invalid } from "../api/errors.ts";
 import { compactJson, type JsonObject, type JsonValue, jsonObject } from "../api/json.ts";
+import type { UntypedTool } from "../api/untyped.ts";
 import type { Primitive, WitField, WitFunction, WitLabel, WitType } from "../api/wit.ts";
 import { propertyName } from "./names.ts";
 import { argumentFields, isBytes, isJsonObjectType, isNestedOption, isPlainVariant, presentType, successType } from "./shape.ts";
@@ -35,9 +36,13 @@ export const parametersSchema = (fn: Pick<WitFunction, "params">, limits: Schema
 
 /**
  * JSON Schema of what a successful call gives as structured data: the value's own schema where every value is an object, otherwise that of
- * `{"result": value}`. Null for a function that gives nothing. Throws as `parametersSchema` does.
+ * `{"result": value}`. Null for a function that gives nothing. Of an untyped tool it is what the tool says. Throws as `parametersSchema` does.
  */
-export const outputSchema = (fn: Pick<WitFunction, "result">, limits: SchemaLimits = defaultSchemaLimits): JsonObject | null => {
+export const outputSchema = (
+  fn: Pick<WitFunction, "result"> | Pick<UntypedTool, "outputSchema">,
+  limits: SchemaLimits = defaultSchemaLimits,
+): JsonObject | null => {
+  if ("outputSchema" in fn) return fn.outputSchema;
   const type = successType(fn);
   if (!type) return null;
   const writer = new SchemaWriter("result", limits);

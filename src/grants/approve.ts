@@ -3,20 +3,21 @@ import type { Sha256Digest } from "../api/digest.ts";
 import { Refused } from "../api/errors.ts";
 import type { ToolGrant } from "../api/generated/toolgrant.ts";
 import type { JsonObject } from "../api/json.ts";
-import type { WitFunction } from "../api/wit.ts";
+import type { ToolDefinition } from "../api/untyped.ts";
 import { nameProblem } from "../declaration/names.ts";
 import { neverCallable } from "./callable.ts";
 import { definitionDigest } from "./definition.ts";
 import { draftLabel } from "./draft.ts";
 import { grantDigest } from "./grant-digest.ts";
+import { farName } from "./granted-tool.ts";
 import { hiddenCharactersIn } from "./hidden-characters.ts";
 import { reviewedTextAnnotations } from "./reviewed-text.ts";
 
 export interface ApproveOptions {
   /** The grant as it was shown, its subjects and rules already filled in. */
   readonly grant: ToolGrant;
-  /** The function as observed; null where the component does not offer it. */
-  readonly fn: WitFunction | null;
+  /** The tool as observed; null where the component does not offer it. */
+  readonly fn: ToolDefinition | null;
   readonly reach: Reach;
   readonly component: readonly Sha256Digest[] | "any";
   readonly reviewer?: string;
@@ -35,8 +36,8 @@ export interface ApproveOptions {
 export const approve = (options: ApproveOptions): ToolGrant => {
   const { grant, fn, reach, component, reviewer, note, now } = options;
   if (!fn) {
-    const { workload, component: name, function: wanted } = grant.spec.tool;
-    throw new Refused("NotOffered", `${workload}/${name} does not offer ${wanted} now, so there is nothing to approve`);
+    const { workload, component: name } = grant.spec.tool;
+    throw new Refused("NotOffered", `${workload}/${name} does not offer ${farName(grant.spec.tool)} now, so there is nothing to approve`);
   }
   assertApprovable(grant, options);
   const { [draftLabel]: _, ...labels } = grant.metadata.labels ?? {};

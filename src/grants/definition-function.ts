@@ -1,26 +1,28 @@
 import { Invalid } from "../api/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../api/json.ts";
+import type { ToolDefinition } from "../api/untyped.ts";
 import type { WitField, WitFunction, WitLabel, WitShape, WitType } from "../api/wit.ts";
-import { definitionText } from "./definition.ts";
+import { deepestDefinition, definitionText } from "./definition.ts";
+import { untypedIn } from "./untyped-definition.ts";
 
 /** Longest text read: more than a ToolGrant's status may hold. */
 const longestText = 1024 * 1024;
 
 /**
- * The function that a definition's text (encoding `v1`) describes, with all that its digest covers: types, docs, names of fields and cases. Names of types are not in
- * the text and are null.
+ * The tool that a definition's text (encoding `v1`) describes, with all that its digest covers: of a function types, docs, names of fields and cases. Names of
+ * types are not in the text and are null.
  *
- * Throws `Invalid` (`DefinitionMalformed`) for anything that is not, byte for byte, the text of a function.
+ * Throws `Invalid` (`DefinitionMalformed`) for anything that is not, byte for byte, the text of a tool.
  */
-export const functionOfDefinition = (text: string): WitFunction => {
-  const fn = functionIn(text);
+export const toolOfDefinition = (text: string): ToolDefinition => {
+  const definition = parsed(text);
+  const tool = untypedIn(definition) ?? functionIn(definition);
   // What was read loosely above is proved here: only a text that says exactly this gives itself back.
-  if (definitionText(fn) !== text) throw malformed("it is not the text of the function that it describes");
-  return fn;
+  if (definitionText(tool) !== text) throw malformed("it is not the text of the tool that it describes");
+  return tool;
 };
 
-const functionIn = (text: string): WitFunction => {
-  const definition = parsed(text);
+const functionIn = (definition: JsonObject): WitFunction => {
   const types: WitType[] = [];
   const typeOf = (reference: JsonValue | undefined): WitType => {
     if (typeof reference === "string") return { kind: primitive(reference) };
@@ -107,7 +109,7 @@ const primitive = (name: string): (typeof primitives)[number] => {
 
 const parsed = (text: string): JsonObject => {
   try {
-    return object(parseJson(text, { maxLength: longestText, maxDepth: 16 }));
+    return object(parseJson(text, { maxLength: longestText, maxDepth: deepestDefinition }));
   } catch (thrown) {
     if (!(thrown instanceof Invalid) || thrown.code === "DefinitionMalformed") throw thrown;
     throw new Invalid("DefinitionMalformed", `the definition's text is not JSON: ${thrown.message}`, undefined, { cause: thrown });

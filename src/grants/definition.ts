@@ -1,10 +1,15 @@
 import type { DefinitionDigest } from "../api/definition.ts";
 import { sha256Of } from "../api/digest.ts";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, jsonObject, parseJson } from "../api/json.ts";
+import { isUntyped, type ToolDefinition } from "../api/untyped.ts";
 import type { WitField, WitFunction, WitLabel, WitType } from "../api/wit.ts";
+import { untypedText } from "./untyped-definition.ts";
+
+/** What a tool says of itself, as the text that is digested: encoding `v1`, which never changes; another one gets another version. */
+export const definitionText = (tool: ToolDefinition): string => (isUntyped(tool) ? untypedText(tool) : typedText(tool));
 
 /**
- * Encoding `v1` of what a typed tool says of itself (docs/review.md, definition digest): its export, its types and its doc comments, as canonical JSON.
+ * What a typed tool says of itself (docs/review.md, definition digest): its export, its types and its doc comments, as canonical JSON.
  *
  *   { "v": 1, "interface": "example:github/issues@0.1.0", "function": "list-issues", "async": true, "docs": "List the issues…",
  *     "params": [{ "name": "args", "type": 1 }], "result": 4,
@@ -13,10 +18,8 @@ import type { WitField, WitFunction, WitLabel, WitType } from "../api/wit.ts";
  * A primitive type is its name; any other is an index into `types`, where equal types are one entry, entered when a walk from the first parameter to the
  * result leaves them. So the text is no larger than the component's own types, and the same however the decoder shares them. Names of types are left out:
  * types are structural, and no model reads the names.
- *
- * This encoding never changes; another one gets another version.
  */
-export const definitionText = (fn: WitFunction): string => {
+const typedText = (fn: WitFunction): string => {
   const types = new TypeTable();
   const params = fn.params.map(({ name, type }) => jsonObject(Object.entries({ name, type: types.reference(type) })));
   const result = fn.result ? types.reference(fn.result) : null;
@@ -33,7 +36,7 @@ export const definitionText = (fn: WitFunction): string => {
 };
 
 /** SHA-256 of the definition's text. */
-export const definitionDigest = (fn: WitFunction): DefinitionDigest => digestOfDefinitionText(definitionText(fn));
+export const definitionDigest = (tool: ToolDefinition): DefinitionDigest => digestOfDefinitionText(definitionText(tool));
 
 export const digestOfDefinitionText = (text: string): DefinitionDigest => `v1:${sha256Of(text)}`;
 
@@ -113,12 +116,15 @@ const label = ({ name, docs }: WitLabel): JsonObject => ({ name, docs });
 /** Types written out below this many places; a definition whose types share more than this is shown in part. */
 const largestTree = 20_000;
 
+/** As deep as the schema of an untyped tool may be, and a little around it. */
+export const deepestDefinition = 72;
+
 /**
  * A definition's text as a tree in which every type stands where it is used, for showing differences. What lies beyond the bound is the string `"…"`.
  * Throws `Invalid` (`Json…`) where it is no JSON; what is no definition is given back as it is.
  */
 export const definitionTree = (text: string): JsonValue => {
-  const definition = parseJson(text, { maxLength: text.length, maxDepth: 16 });
+  const definition = parseJson(text, { maxLength: text.length, maxDepth: deepestDefinition });
   if (!isJsonObject(definition) || !Array.isArray(definition.types)) return definition;
   const types: readonly JsonValue[] = definition.types;
   let left = largestTree;

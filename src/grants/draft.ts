@@ -1,9 +1,12 @@
 import type { ToolIdentity } from "../api/definition.ts";
 import { sha256Of } from "../api/digest.ts";
-import type { ToolGrant } from "../api/generated/toolgrant.ts";
-import { canonicalJson } from "../api/json.ts";
-import type { WitFunction } from "../api/wit.ts";
+import { Invalid } from "../api/errors.ts";
+import type { GrantedDeclaration, ToolGrant } from "../api/generated/toolgrant.ts";
+import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../api/json.ts";
+import { isUntyped, type ToolDefinition, type UntypedTool } from "../api/untyped.ts";
 import { declarationOf } from "../declaration/declaration.ts";
+import { childrenOf, mapChildren } from "../declaration/subschemas.ts";
+import { grantedTool } from "./granted-tool.ts";
 
 export const draftLabel = "ambit.dev/draft";
 export const workloadLabel = "ambit.dev/workload";
@@ -12,7 +15,7 @@ export interface DraftOptions {
   readonly namespace: string;
   readonly workload: string;
   readonly component: string;
-  readonly fn: WitFunction;
+  readonly fn: ToolDefinition;
   /** The name that a model shall call; null where a person must choose one. */
   readonly name: string | null;
 }
@@ -21,17 +24,19 @@ export interface DraftOptions {
  * The grant that is proposed for a tool: the far side's words, copied for review, and the narrowest rights. It names nobody and has no review, so it offers
  * nothing until a person has filled it in and approved it. The same tool always gives the same draft.
  *
- * Throws `Invalid` (`SchemaTooLarge`) where the function's schema is too large to declare.
+ * Throws `Invalid` (`SchemaTooLarge`) where the tool's schema is too large to declare.
  */
 export const draftGrant = ({ namespace, workload, component, fn, name }: DraftOptions): ToolGrant => {
-  const { description, parameters } = declarationOf(fn, name ?? "");
-  const identity = { workload, component, interface: fn.interface, function: fn.name };
+  const { description, parameters } = isUntyped(fn) ? ownWords(fn) : declarationOf(fn, name ?? "");
+  const identity = isUntyped(fn)
+    ? { workload, component, tool: fn.name }
+    : { workload, component, interface: fn.interface, function: fn.name };
   return {
     apiVersion: "ambit.dev/v1alpha1",
     kind: "ToolGrant",
     metadata: { name: draftObjectName(identity), namespace, labels: { [draftLabel]: "true", [workloadLabel]: labelValue(workload) } },
     spec: {
-      tool: { workload, component, ...(fn.interface === null ? {} : { interface: fn.interface }), function: fn.name },
+      tool: grantedTool(workload, component, fn),
       declaration: { name: name ?? "", description, parameters },
       mutates: true,
       egressCeiling: "Internal",
@@ -39,10 +44,61 @@ export const draftGrant = ({ namespace, workload, component, fn, name }: DraftOp
   };
 };
 
-/** `<workload>-<function>-<eight digits>`, the digits from the whole identity, so that `Foo` and `foo` are two objects. */
+/** Longest schema that is drafted, as for typed tools: a person has to read it. */
+const longestParameters = 256 * 1024;
+
+const ownWords = ({ description, inputSchema }: UntypedTool): Pick<GrantedDeclaration, "description" | "parameters"> => {
+  const parameters = asDialectOfAll(withoutHeaderNames(inputSchema));
+  const { length } = canonicalJson(parameters);
+  if (length > longestParameters) {
+    throw new Invalid("SchemaTooLarge", `its input schema has ${length} characters, more than ${longestParameters}`, "/inputSchema");
+  }
+  return { description: description ?? "", parameters };
+};
+
+/** How arguments travel to an MCP server is between it and who speaks to it. */
+const withoutHeaderNames = (schema: JsonObject): JsonObject => {
+  const { "x-mcp-header": _, ...kept } = mapChildren(schema, (child: JsonValue) =>
+    isJsonObject(child) ? withoutHeaderNames(child) : child,
+  );
+  return kept;
+};
+
+/** Dialects whose keywords mean what they mean in 2020-12, but for those below. */
+const olderDialects = /^https?:\/\/json-schema\.org\/(draft-0[67]\/schema|draft\/2019-09\/schema)#?$/;
+const otherMeanings = ["additionalItems", "dependencies", "$recursiveRef", "$recursiveAnchor"];
+
+/** The schema without naming an older dialect, where it says the same in 2020-12: most that are generated do. */
+const asDialectOfAll = (schema: JsonObject): JsonObject => {
+  if (typeof schema.$schema !== "string" || !olderDialects.test(schema.$schema) || meansOtherThings(schema)) return schema;
+  const { $schema: _, ...same } = schema;
+  return same;
+};
+
+const meansOtherThings = (schema: JsonValue): boolean =>
+  isJsonObject(schema) &&
+  (Array.isArray(schema.items) ||
+    otherMeanings.some((keyword) => schema[keyword] !== undefined) ||
+    (schema.$ref !== undefined && Object.keys(schema).some((keyword) => !besideReference.has(keyword))) ||
+    [...childrenOf(schema)].some(({ schema: child }) => meansOtherThings(child)));
+
+/** Older dialects ignore what stands beside a reference; of these it makes no difference. */
+const besideReference: ReadonlySet<string> = new Set([
+  "$ref",
+  "$schema",
+  "title",
+  "description",
+  "$defs",
+  "definitions",
+  "default",
+  "examples",
+]);
+
+/** `<workload>-<tool>-<eight digits>`, the digits from the whole identity, so that `Foo` and `foo` are two objects. */
 export const draftObjectName = (identity: ToolIdentity): string => {
   const hash = sha256Of(canonicalJson({ ...identity })).slice("sha256:".length, "sha256:".length + 8);
-  const readable = `${identity.workload}-${identity.function}`.toLowerCase().replace(/[^a-z0-9-]/g, "-");
+  const tool = "tool" in identity ? identity.tool : identity.function;
+  const readable = `${identity.workload}-${tool}`.toLowerCase().replace(/[^a-z0-9-]/g, "-");
   return `${readable.slice(0, 200).replace(/^-+|-+$/g, "")}-${hash}`;
 };
 

@@ -3,11 +3,12 @@ import type { Sha256Digest } from "../api/digest.ts";
 import { Invalid } from "../api/errors.ts";
 import type { Review, ToolGrant } from "../api/generated/toolgrant.ts";
 import { type JsonObject, type JsonValue, parseJson } from "../api/json.ts";
-import type { WitFunction } from "../api/wit.ts";
+import type { ToolDefinition } from "../api/untyped.ts";
 import { nameProblem } from "../declaration/names.ts";
 import { type Change, describeChanges } from "./changes.ts";
 import { definitionDigest, definitionText, definitionTree, digestOfDefinitionText } from "./definition.ts";
 import { grantDigest, grantText } from "./grant-digest.ts";
+import { farName } from "./granted-tool.ts";
 import { reachWithin } from "./reach.ts";
 import { reviewedDefinition, reviewedGrant } from "./reviewed-text.ts";
 
@@ -23,8 +24,8 @@ export interface Observed {
 export interface ObservedCode {
   readonly digest: Sha256Digest;
   readonly reach: Reach;
-  /** Null where this code does not offer the function; `notOffered` says why. */
-  readonly fn: WitFunction | null;
+  /** Null where this code does not offer the tool; `notOffered` says why. */
+  readonly fn: ToolDefinition | null;
   readonly notOffered?: string;
 }
 
@@ -47,7 +48,7 @@ export interface Judgement {
   readonly grant: Sha256Digest;
   readonly components: readonly Sha256Digest[];
   readonly definition: DefinitionDigest | null;
-  readonly fn: WitFunction | null;
+  readonly fn: ToolDefinition | null;
 }
 
 export interface JudgeOptions {
@@ -129,7 +130,7 @@ const driftsOf = (grant: ToolGrant, review: Review, code: ObservedCode): { reaso
   const changes: Change[] = [];
   if (!code.fn) {
     const why = code.notOffered ? `: ${code.notOffered}` : "";
-    reasons.push({ code: "FunctionNotOffered", message: `the component does not offer ${grant.spec.tool.function}${why}` });
+    reasons.push({ code: "FunctionNotOffered", message: `the component does not offer ${farName(grant.spec.tool)}${why}` });
   } else if (definitionDigest(code.fn) !== review.definition) {
     reasons.push(definitionReason(review));
     changes.push(...changesOfDefinition(grant, code.fn));
@@ -147,14 +148,14 @@ const driftsOf = (grant: ToolGrant, review: Review, code: ObservedCode): { reaso
 
 const definitionReason = (review: Review): Reason =>
   review.definition.startsWith("v1:")
-    ? { code: "DefinitionChanged", message: "what the function says of itself, types or documentation, is not what was reviewed" }
+    ? { code: "DefinitionChanged", message: "what the tool says of itself is not what was reviewed" }
     : {
         code: "DefinitionVersionUnknown",
         message: `the review has a definition digest of a version that this Ambit does not know (${review.definition.slice(0, 12)}…)`,
       };
 
 /** Against the text kept at the review, if it still is the text that was reviewed. */
-const changesOfDefinition = (grant: ToolGrant, fn: WitFunction): Change[] => {
+const changesOfDefinition = (grant: ToolGrant, fn: ToolDefinition): Change[] => {
   const before = reviewedDefinition(grant);
   const { review } = grant.spec;
   if (before === null || digestOfDefinitionText(before) !== review?.definition) {

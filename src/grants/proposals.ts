@@ -1,20 +1,22 @@
 import { Invalid } from "../api/errors.ts";
 import type { ToolGrant } from "../api/generated/toolgrant.ts";
-import type { WitFunction } from "../api/wit.ts";
+import type { JsonObject } from "../api/json.ts";
+import { isUntyped, type ToolDefinition } from "../api/untyped.ts";
 import { draftNames } from "../declaration/names.ts";
+import { assertUsableSchema } from "../translate/schema-usable.ts";
 import { draftGrant } from "./draft.ts";
 
 /** Everything that a Workload offers as far as it is known. */
 export interface OfferedTools {
   readonly namespace: string;
   readonly workload: string;
-  readonly components: readonly { readonly component: string; readonly offered: readonly WitFunction[] }[];
+  readonly components: readonly { readonly component: string; readonly offered: readonly ToolDefinition[] }[];
 }
 
 /** What is proposed for one tool. */
 export interface Proposal {
   readonly component: string;
-  readonly fn: WitFunction;
+  readonly fn: ToolDefinition;
   /** Null where the tool can't be declared; `asks` then says why. */
   readonly grant: ToolGrant | null;
   /** What a person has to do before it can be approved. */
@@ -24,7 +26,7 @@ export interface Proposal {
 /** A draft for each tool of a Workload, their names unlike each other's. Whether a tool has a grant already is for the caller to see. */
 export const proposeGrants = ({ namespace, workload, components }: OfferedTools): Proposal[] => {
   const all = components.flatMap(({ component, offered }) =>
-    offered.map((fn) => ({ name: fn.name, interface: fn.interface, component, fn })),
+    offered.map((fn) => ({ name: fn.name, form: fn.form, interface: isUntyped(fn) ? component : fn.interface, component, fn })),
   );
   const names = draftNames(all);
   return all.map((tool) => {
@@ -34,7 +36,8 @@ export const proposeGrants = ({ namespace, workload, components }: OfferedTools)
       const grant = draftGrant({ namespace, workload, component, fn, name: name?.name ?? null });
       const asks = [
         ...(name?.name === null ? [name.message] : []),
-        ...(fn.docs === "" ? ["the component documents nothing here: write spec.declaration.description"] : []),
+        ...(grant.spec.declaration.description === "" ? ["the component documents nothing here: write spec.declaration.description"] : []),
+        ...(isUntyped(fn) ? unusable(grant.spec.declaration.parameters) : []),
       ];
       return { component, fn, grant, asks };
     } catch (error) {
@@ -44,10 +47,13 @@ export const proposeGrants = ({ namespace, workload, components }: OfferedTools)
   });
 };
 
-/** One text for the tool that a grant names, equal for two grants of the same tool. */
-export const toolText = (tool: {
-  readonly workload: string;
-  readonly component: string;
-  readonly interface?: string | null;
-  readonly function: string;
-}): string => JSON.stringify([tool.workload, tool.component, tool.interface ?? null, tool.function]);
+/** What keeps a schema that the far side wrote from judging arguments: a person may write a narrower one in its place. */
+const unusable = (parameters: JsonObject): string[] => {
+  try {
+    assertUsableSchema(parameters);
+    return [];
+  } catch (error) {
+    if (!(error instanceof Invalid)) throw error;
+    return [`its schema can't judge arguments (${error.at || "at its root"}: ${error.message}): write another spec.declaration.parameters`];
+  }
+};

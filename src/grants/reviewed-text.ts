@@ -1,6 +1,6 @@
 import { sha256Of } from "../api/digest.ts";
 import type { ToolGrant } from "../api/generated/toolgrant.ts";
-import type { WitFunction } from "../api/wit.ts";
+import type { ToolDefinition } from "../api/untyped.ts";
 import { definitionText, digestOfDefinitionText } from "./definition.ts";
 import { grantText } from "./grant-digest.ts";
 
@@ -15,7 +15,7 @@ const grantAnnotation = "ambit.dev/reviewed-grant";
 const longestText = 64 * 1024;
 
 /** The annotations that a review of this grant leaves; a text too long to keep leaves none. */
-export const reviewedTextAnnotations = (grant: ToolGrant, fn: WitFunction): Record<string, string> => {
+export const reviewedTextAnnotations = (grant: ToolGrant, fn: ToolDefinition): Record<string, string> => {
   const { [definitionAnnotation]: _, [grantAnnotation]: __, ...others } = grant.metadata.annotations ?? {};
   const definition = definitionText(fn);
   const decided = grantText(grant.spec);

@@ -5,11 +5,18 @@ import type {
   CanaryDocument,
   CertificateDocument,
   KeySet,
+  ListingRequestDocument,
   SignedDocument,
 } from "../api/host.ts";
 
 /** What a host takes under the root key's signature. */
-export type RootDocument = KeySet | AddressTableDocument | AnnouncementDocument | CertificateDocument | CanaryDocument;
+export type RootDocument =
+  | KeySet
+  | AddressTableDocument
+  | AnnouncementDocument
+  | CertificateDocument
+  | CanaryDocument
+  | ListingRequestDocument;
 
 /** The document under an Ed25519 private key: exactly the bytes of `payload` are signed. */
 export const signDocument = (root: KeyObject, document: RootDocument): SignedDocument => {

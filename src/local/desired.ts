@@ -1,14 +1,13 @@
 import type { Sha256Digest } from "../api/digest.ts";
-import type { ToolGrant } from "../api/generated/toolgrant.ts";
+import type { GrantedTool, ToolGrant } from "../api/generated/toolgrant.ts";
 import type { Workload, WorkloadComponent } from "../api/generated/workload.ts";
 import type { HostLimits } from "../api/host.ts";
 import { canonicalJson, type JsonObject } from "../api/json.ts";
 import type { ComponentKey, LiveGrant } from "../catalogue/state.ts";
+import { findTool, grantedTool, toolText } from "../grants/granted-tool.ts";
 import { type Judgement, judgeGrant, type Observed } from "../grants/judge.ts";
-import { toolText } from "../grants/proposals.ts";
 import { hostLimits } from "../manifests/quantities.ts";
 import type { Written } from "../manifests/read.ts";
-import { findOffered } from "../wit/offered.ts";
 import { type ComponentFault, type ComponentSeen, seenComponent, type WorkloadObservation } from "./observe.ts";
 
 /** One sandbox that should run: everything but where it listens and where its folders are on this machine. */
@@ -21,6 +20,8 @@ export interface DesiredHost {
   readonly mounts: readonly DesiredMount[];
   readonly limits: HostLimits;
   readonly callsPerInstance: number;
+  /** Whether its host is to be asked for tools that it lists itself. */
+  readonly listsTools: boolean;
   /** Equal exactly where a running host need not be replaced. */
   readonly fingerprint: string;
 }
@@ -41,8 +42,7 @@ export interface JudgedGrant {
 /** A tool that is offered by a component and that no grant names. */
 export interface UngrantedTool {
   readonly key: ComponentKey;
-  readonly interface: string | null;
-  readonly function: string;
+  readonly tool: GrantedTool;
 }
 
 export interface WorkloadReport {
@@ -106,7 +106,7 @@ export const liveGrant = ({ written, judgement }: JudgedGrant, alsoFor: NonNulla
 
 const workloadName = ({ metadata }: Workload): string => `${metadata.namespace ?? "default"}/${metadata.name}`;
 
-const toolName = (namespace: string, tool: Parameters<typeof toolText>[0]): string => `${namespace} ${toolText(tool)}`;
+const toolName = (namespace: string, tool: GrantedTool): string => `${namespace} ${toolText(tool)}`;
 
 const observedFor = (grant: ToolGrant, workloads: ReadonlyMap<string, WorkloadObservation>): Observed => {
   const { workload, component } = grant.spec.tool;
@@ -118,7 +118,9 @@ const observedFor = (grant: ToolGrant, workloads: ReadonlyMap<string, WorkloadOb
   if (!observation) return absent("ComponentMissing", `the Workload ${workload} has no component ${component}`);
   if ("fault" in observation) return absent(observation.fault.code, `${workload}/${component}: ${observation.fault.message}`);
   const { seen } = observation;
-  return { codes: [{ digest: seen.digest, reach: seen.reach, ...findOffered(seen, grant.spec.tool) }] };
+  if (grant.spec.tool.tool !== undefined && seen.listing === "awaited")
+    return absent("NotListed", `${workload}/${component} has not told its tools yet`);
+  return { codes: [{ digest: seen.digest, reach: seen.reach, ...findTool(seen, grant.spec.tool) }] };
 };
 
 const desiredHosts = ({ written, components }: WorkloadObservation): DesiredHost[] => {
@@ -126,7 +128,7 @@ const desiredHosts = ({ written, components }: WorkloadObservation): DesiredHost
   if (object.spec.suspend) return [];
   return object.spec.components.flatMap((component) => {
     const seen = seenComponent(components.get(component.name));
-    return seen && seen.offered.length > 0 ? [desiredHost(object, component, seen)] : [];
+    return seen && (seen.offered.length > 0 || seen.listing !== "none") ? [desiredHost(object, component, seen)] : [];
   });
 };
 
@@ -147,7 +149,12 @@ const desiredHost = (workload: Workload, component: WorkloadComponent, seen: Com
     limits: hostLimits(component.limits ?? {}),
     callsPerInstance: component.reuse?.calls ?? 1,
   };
-  return { ...desired, bytes: seen.bytes, fingerprint: canonicalJson(desired as unknown as JsonObject) };
+  return {
+    ...desired,
+    bytes: seen.bytes,
+    listsTools: seen.listing !== "none",
+    fingerprint: canonicalJson(desired as unknown as JsonObject),
+  };
 };
 
 const ungrantedTools = ({ written, components }: WorkloadObservation, named: ReadonlySet<string>): UngrantedTool[] => {
@@ -157,8 +164,9 @@ const ungrantedTools = ({ written, components }: WorkloadObservation, named: Rea
     const key = keyOf(object, component.name);
     const offered = seenComponent(components.get(component.name))?.offered ?? [];
     return offered
-      .filter((fn) => !named.has(toolName(key.namespace, { ...key, interface: fn.interface, function: fn.name })))
-      .map((fn) => ({ key, interface: fn.interface, function: fn.name }));
+      .map((tool) => grantedTool(key.workload, key.component, tool))
+      .filter((tool) => !named.has(toolName(key.namespace, tool)))
+      .map((tool) => ({ key, tool }));
   });
 };
 

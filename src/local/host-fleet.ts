@@ -1,6 +1,9 @@
 import { randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import type { Sha256Digest } from "../api/digest.ts";
 import { AmbitError, messageOf, Stalled } from "../api/errors.ts";
 import type { HostConfig } from "../api/host.ts";
+import type { ToolListing } from "../api/untyped.ts";
 import type { CatalogueChange, ComponentKey } from "../catalogue/state.ts";
 import type { DesiredHost } from "./desired.ts";
 import { type HostProcess, startHostProcess } from "./host-process.ts";
@@ -10,6 +13,9 @@ const firstRestartMs = 250;
 const lastRestartMs = 30_000;
 /** A host that served for this long before it ended is restarted at once. */
 const steadyMs = 60_000;
+
+/** After a host that could not tell its component's tools. */
+const listAgainMs = 5_000;
 
 /** What a fleet tells of its hosts. */
 export type FleetEvent =
@@ -30,6 +36,8 @@ export interface FleetDeps {
   readonly hostOverrides: Readonly<Record<string, string>>;
   readonly privateRanges: readonly string[];
   readonly publish: (changes: readonly CatalogueChange[]) => void;
+  /** A component has told its tools, anew where they are others than before. */
+  readonly listed: (key: ComponentKey, component: Sha256Digest, listing: ToolListing) => void;
   readonly tell: (event: FleetEvent) => void;
   readonly monotonic: () => number;
 }
@@ -107,7 +115,11 @@ export class HostFleet {
       const config = await this.#configFor(slot.desired);
       const host = await startHostProcess(
         config,
-        { keys: (boot) => this.#deps.keys.keySetFor(boot), component: slot.desired.bytes },
+        {
+          keys: (boot) => this.#deps.keys.keySetFor(boot),
+          listingRequest: (boot, known) => this.#deps.keys.listingRequestFor(boot, known),
+          component: slot.desired.bytes,
+        },
         { line: (stream, text) => this.#deps.tell({ kind: "said", key, stream, text }) },
         slot.life.signal,
       );
@@ -119,8 +131,34 @@ export class HostFleet {
       this.#deps.publish([{ kind: "endpoints", of: key, endpoints: [host.endpoint] }]);
       this.#deps.tell({ kind: "ready", key, pid: host.pid });
       void host.ended.then((how) => this.#ended(name, slot, how, started));
+      if (slot.desired.listsTools) await this.#follow(slot, host);
     } catch (error) {
       if (!slot.life.signal.aborted) this.#failed(name, slot, error);
+    }
+  }
+
+  /** Hears of the tools that a component lists, now and whenever they change; resolves once there is a first answer. */
+  async #follow(slot: Slot, host: HostProcess): Promise<void> {
+    let known = await this.#hear(slot, host, null);
+    void (async () => {
+      while (!slot.life.signal.aborted && slot.running === host) known = await this.#hear(slot, host, known);
+    })();
+  }
+
+  /** Gives the digest of what was heard. */
+  async #hear(slot: Slot, host: HostProcess, known: Sha256Digest | null): Promise<Sha256Digest | null> {
+    const { key, component } = slot.desired;
+    const { signal } = slot.life;
+    try {
+      const { digest, listing, fault } = await host.listing(known, signal);
+      if (listing && !signal.aborted) this.#deps.listed(key, component, listing);
+      if (fault) this.#deps.tell({ kind: "said", key, stream: "host", text: `${fault.code}: ${fault.message}` });
+      if (digest === known && fault) await pause(listAgainMs, signal);
+      return digest;
+    } catch (error) {
+      if (!signal.aborted && slot.running === host) this.#deps.tell({ kind: "said", key, stream: "host", text: messageOf(error) });
+      await pause(listAgainMs, signal);
+      return known;
     }
   }
 
@@ -185,5 +223,8 @@ export class HostFleet {
     };
   }
 }
+
+/** Resolves early where the signal aborts. */
+const pause = (ms: number, signal: AbortSignal): Promise<void> => delay(ms, undefined, { signal, ref: false }).catch(() => undefined);
 
 const slotName = ({ namespace, workload, component }: ComponentKey): string => `${namespace}/${workload}/${component}`;

@@ -1,15 +1,19 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface, type Interface } from "node:readline";
+import type { Sha256Digest } from "../api/digest.ts";
 import { messageOf, Stalled, Transient } from "../api/errors.ts";
 import type { HostConfig, SignedDocument } from "../api/host.ts";
 import type { Endpoint } from "../catalogue/state.ts";
+import { type HostListing, readListingAnswer } from "../grants/listing-answer.ts";
 import { hostArguments, hostEntry, hostEnvironment } from "../host/node-arguments.ts";
 import type { GuestLine } from "../host/wasi/call-context.ts";
 
 /** Longest wait for a host to say where it listens, and to take what is delivered: compiling a large component takes seconds. */
 const startTimeoutMs = 20_000;
 const deliveryTimeoutMs = 120_000;
+/** Longer than a host waits for a list to change. */
+const listingTimeoutMs = 60_000;
 /** A host lets running calls finish for ten seconds; past this it is ended. */
 const stopTimeoutMs = 12_000;
 
@@ -20,6 +24,7 @@ export interface HostOutput {
 
 export interface HostDeliveries {
   readonly keys: (boot: string) => SignedDocument;
+  readonly listingRequest: (boot: string, known: Sha256Digest | null) => SignedDocument;
   readonly component: () => Promise<Uint8Array>;
 }
 
@@ -30,6 +35,8 @@ export interface HostProcess {
   /** Settles when the process has ended, whoever ended it. */
   readonly ended: Promise<string>;
   readonly deliverKeys: () => Promise<void>;
+  /** Asks which tools the component lists, and waits for another list than the one of this digest. Throws `Transient` and `Invalid`. */
+  readonly listing: (known: Sha256Digest | null, signal: AbortSignal) => Promise<HostListing>;
   /** Lets running calls finish, then ends the process. */
   readonly stop: () => Promise<void>;
 }
@@ -66,8 +73,10 @@ export const startHostProcess = async (
     const deliverKeys = () => put(`${url}/v1/keys`, JSON.stringify(deliveries.keys(bootId)));
     await deliverKeys();
     if (boot.hasComponent !== true) await put(`${url}/v1/component`, await deliveries.component());
+    const listing = (known: Sha256Digest | null, asking: AbortSignal) =>
+      listingFrom(`${url}/v1/listing`, deliveries.listingRequest(bootId, known), asking);
     const endpoint: Endpoint = { url, podUid: config.podUid, bootId, component: config.component, deadlineMs: config.limits.timeoutMs };
-    return { endpoint, pid: child.pid ?? 0, ended, deliverKeys, stop: () => stop(child, ended) };
+    return { endpoint, pid: child.pid ?? 0, ended, deliverKeys, listing, stop: () => stop(child, ended) };
   } catch (error) {
     child.kill("SIGKILL");
     await ended;
@@ -117,6 +126,14 @@ const put = async (url: string, body: string | Uint8Array): Promise<void> => {
   const { code, message } = (await response.json()) as { code?: string; message?: string };
   const text = message ?? `the host answered with status ${response.status}`;
   throw response.status === 503 ? new Transient(code ?? "HostFailed", text) : new Stalled(code ?? "HostFailed", text);
+};
+
+const listingFrom = async (url: string, request: SignedDocument, signal: AbortSignal): Promise<HostListing> => {
+  const within = AbortSignal.any([signal, AbortSignal.timeout(listingTimeoutMs)]);
+  const response = await fetch(url, { method: "POST", body: JSON.stringify(request), signal: within });
+  const text = await response.text();
+  if (!response.ok) throw new Transient("ListingFailed", `the host answered with status ${response.status}`);
+  return readListingAnswer(text);
 };
 
 const stop = async (child: ChildProcess, ended: Promise<string>): Promise<void> => {

@@ -3,11 +3,12 @@ import type { Reach } from "../api/definition.ts";
 import type { Sha256Digest } from "../api/digest.ts";
 import { AmbitError, Invalid, Transient, Waiting } from "../api/errors.ts";
 import type { Workload, WorkloadComponent } from "../api/generated/workload.ts";
-import type { ComponentInterface, WitFunction } from "../api/wit.ts";
+import { type ToolDefinition, untypedExport } from "../api/untyped.ts";
+import type { ComponentInterface } from "../api/wit.ts";
 import { reachOf } from "../grants/reach.ts";
 import type { Written } from "../manifests/read.ts";
 import { KnownInterfaces } from "../wit/known-interfaces.ts";
-import { findOffered, type NotOffered, offeredFunctions } from "../wit/offered.ts";
+import { type NotOffered, offeredFunctions } from "../wit/offered.ts";
 import { withDocs } from "../wit/with-docs.ts";
 
 /** A component's bytes, wherever its image says they are. */
@@ -28,10 +29,12 @@ export interface ComponentSeen {
   readonly bytes: () => Promise<Uint8Array>;
   readonly file: string | null;
   readonly interface: ComponentInterface;
-  readonly offered: readonly WitFunction[];
+  readonly offered: readonly ToolDefinition[];
   readonly notOffered: readonly NotOffered[];
   readonly unmatchedExclusions: readonly string[];
   readonly reach: Reach;
+  /** Whether it lists tools itself besides its functions: then they are in `offered` once its host has told them. */
+  readonly listing: "none" | "awaited" | "known";
 }
 
 /** Why nothing is known of a component. `passing` faults may go away by themselves. */
@@ -87,7 +90,10 @@ export class ComponentObserver {
       const described = component.wit ? withDocs(bare, component.wit.inline) : bare;
       const functions = offeredFunctions(described, component.tools?.exclude ?? []);
       const reach = reachOf(object.spec, component.name, described.imports);
-      return { seen: { digest: fetched.digest, bytes: fetched.read, file: fetched.file, interface: described, ...functions, reach } };
+      const listing = untypedExport(described) === null ? "none" : "awaited";
+      return {
+        seen: { digest: fetched.digest, bytes: fetched.read, file: fetched.file, interface: described, ...functions, reach, listing },
+      };
     } catch (error) {
       if (!(error instanceof AmbitError)) throw error;
       const at = error instanceof Invalid && error.at ? ` (at ${error.at})` : "";
@@ -104,9 +110,3 @@ export class ComponentObserver {
 
 export const seenComponent = (observation: ComponentObservation | undefined): ComponentSeen | null =>
   observation && "seen" in observation ? observation.seen : null;
-
-/** The function a grant names, as this component offers it now. */
-export const offeredFunction = (
-  seen: ComponentSeen,
-  tool: { readonly interface?: string; readonly function: string },
-): WitFunction | null => findOffered(seen, tool).fn;

@@ -1,9 +1,13 @@
 import { generateKeyPairSync, type KeyObject, randomUUID } from "node:crypto";
+import type { Sha256Digest } from "../api/digest.ts";
 import type { SignedDocument } from "../api/host.ts";
 import { publicKeyText, signDocument } from "../identity/signed-document.ts";
 
 /** A ticket key signs for this long; the next is made at half of it, so that two overlap and a host that was busy misses none. */
 const keyLifetimeMs = 24 * 60 * 60 * 1000;
+
+/** Longest wait of a request for another list of tools. */
+const listingPatienceMs = 25_000;
 
 interface SigningKey {
   readonly kid: string;
@@ -50,6 +54,11 @@ export class OperatorKeys {
 
   retireOld(): void {
     this.#keys = this.#keys.slice(-1);
+  }
+
+  /** Asks a host for what its component lists, with patience for another list than the one that is known. */
+  listingRequestFor(boot: string, known: Sha256Digest | null): SignedDocument {
+    return signDocument(this.#root.privateKey, { kind: "listing", boot, known, waitMs: listingPatienceMs });
   }
 
   keySetFor(boot: string): SignedDocument {

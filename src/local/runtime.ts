@@ -18,6 +18,7 @@ import { assertUsableSchema } from "../translate/schema-usable.ts";
 import { type DesiredHost, decide, type JudgedGrant, liveGrant, type Plan } from "./desired.ts";
 import { type FolderWatch, watchFolder } from "./folder-watch.ts";
 import { type FleetEvent, HostFleet } from "./host-fleet.ts";
+import { Listings } from "./listings.ts";
 import { ComponentObserver, type FetchComponent, seenComponent, type WorkloadObservation } from "./observe.ts";
 import { OperatorKeys } from "./operator-keys.ts";
 import { everyoneIs, fixedTokens } from "./tokens.ts";
@@ -80,6 +81,7 @@ export class LocalRuntime {
   readonly #volumes: LocalVolumes;
   readonly #observer: ComponentObserver;
   readonly #fleet: HostFleet;
+  readonly #listings = new Listings();
   readonly #catalogue: Catalogue;
   readonly #published = new Map<CatalogueId, string>();
   readonly #namespaces = new Map<string, string>();
@@ -100,6 +102,11 @@ export class LocalRuntime {
     this.#observer = new ComponentObserver(deps.fetchComponent);
     this.#fleet = new HostFleet({
       keys: this.#keys,
+      listed: (key, digest, listing) => {
+        this.#listings.set(key, digest, listing);
+        this.#lookAgain = true;
+        if (this.#hasLooked) void this.look();
+      },
       place: (host) => this.#place(host),
       hostOverrides: settings.hostOverrides,
       privateRanges: settings.privateRanges,
@@ -197,8 +204,10 @@ export class LocalRuntime {
 
   async #lookOnce(): Promise<void> {
     const { manifests, workloads } = await this.#gather();
-    const plan = decide({ workloads, grants: ofKind(manifests.objects, "ToolGrant"), assertUsableSchema });
+    const plan = decide({ workloads: this.#listings.addTo(workloads), grants: ofKind(manifests.objects, "ToolGrant"), assertUsableSchema });
     await this.#apply(plan, manifests);
+    // What a component lists is known only now, where its host started just now.
+    if (this.#lookAgain && !this.#hasLooked) return;
     this.#summarise(plan, manifests, workloads);
   }
 

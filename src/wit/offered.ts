@@ -42,7 +42,7 @@ export const offeredFunctions = (component: ComponentInterface, exclude: readonl
 /** One function among those of a component: null where it is not offered, with the reason if the component has it. */
 export const findOffered = (
   { offered, notOffered }: Pick<OfferedFunctions, "offered" | "notOffered">,
-  wanted: { readonly interface?: string; readonly function: string },
+  wanted: { readonly interface?: string; readonly function?: string },
 ): { readonly fn: WitFunction | null; readonly notOffered?: string } => {
   const id = wanted.interface ?? null;
   const fn = offered.find((one) => one.interface === id && one.name === wanted.function);
@@ -90,7 +90,7 @@ const reasonAgainst = (fn: WitFunction): string | undefined => {
   return undefined;
 };
 
-const isUntypedInterface = (id: string | null): boolean => id !== null && /^ambit:tool\/untyped(@|$)/.test(id);
+const isUntypedInterface = (id: string | null): boolean => id !== null && /^ambit:tool\/(untyped|changes)(@|$)/.test(id);
 
 const formTexts = { function: "a function", method: "a method", static: "a static function", constructor: "a constructor" } as const;
 

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { after, before, describe, test } from "node:test";
 import type { ToolGrant } from "../../src/api/generated/toolgrant.ts";
 import { approve } from "../../src/grants/approve.ts";
-import { functionOfDefinition } from "../../src/grants/definition-function.ts";
+import { toolOfDefinition } from "../../src/grants/definition-function.ts";
 import { draftLabel, draftObjectName } from "../../src/grants/draft.ts";
 import type { ClusterClient } from "../../src/kube/client.ts";
 import { type ClusterObject, objectPath, type ResourceType } from "../../src/kube/object.ts";
@@ -98,7 +98,7 @@ describe("the reconciler of ToolGrants", { skip: reason ?? false }, () => {
     const declaration = { ...seen.spec.declaration, name: `${seen.spec.tool.workload}_issues` };
     const approved = approve({
       grant: { ...seen, spec: { ...seen.spec, subjects, declaration, mutates: false, ...changes } },
-      fn: functionOfDefinition(text),
+      fn: toolOfDefinition(text),
       reach,
       component: [component as `sha256:${string}`],
       now: new Date(),

@@ -15,7 +15,7 @@ import { CatalogueState, type LiveGrant } from "../../src/catalogue/state.ts";
 import { declarationOf } from "../../src/declaration/declaration.ts";
 import { definitionDigest } from "../../src/grants/definition.ts";
 import { grantDigest } from "../../src/grants/grant-digest.ts";
-import { startHostProcess } from "../../src/local/host-process.ts";
+import { type HostDeliveries, startHostProcess } from "../../src/local/host-process.ts";
 import { OperatorKeys } from "../../src/local/operator-keys.ts";
 import { decodeComponent } from "../../src/wit/decode.ts";
 
@@ -44,7 +44,11 @@ const serving = async () => {
     callsPerInstance: 1,
     cacheFolder,
   };
-  const deliveries = { keys: (boot: string) => keys.keySetFor(boot), component: async () => bytes };
+  const deliveries: HostDeliveries = {
+    keys: (boot) => keys.keySetFor(boot),
+    listingRequest: (boot, known) => keys.listingRequestFor(boot, known),
+    component: async () => bytes,
+  };
   const host = await startHostProcess(config, deliveries, { line: () => undefined }, new AbortController().signal);
 
   const grantOf = (name: string, mutates: boolean): LiveGrant => {

@@ -49,7 +49,7 @@ export interface ToolGrantSpec {
   readonly review?: Review;
 }
 /**
- * The function that runs, in a Workload of the same namespace.
+ * What runs, in a Workload of the same namespace. Either a function, or a tool that the component lists itself.
  */
 export interface GrantedTool {
   /**
@@ -67,7 +67,11 @@ export interface GrantedTool {
   /**
    * The function's name as in WIT, such as `list-issues`.
    */
-  readonly function: string;
+  readonly function?: string;
+  /**
+   * The name that an untyped tool is listed under, byte for byte.
+   */
+  readonly tool?: string;
 }
 /**
  * What the model reads, byte for byte.
@@ -271,7 +275,7 @@ export interface ObservedDefinition {
    */
   readonly image?: string;
   /**
-   * The Workload's uid and generation that it was observed under, with a slash between them.
+   * The uid of the Workload that it was observed under, a slash, and a hash of what that runs and may reach.
    */
   readonly workload?: string;
   /**

@@ -416,7 +416,7 @@ export interface ClosedHostReason {
   readonly message: string;
 }
 /**
- * One offered function.
+ * One offered function, or one tool that the component lists itself.
  */
 export interface OfferedFunctionStatus {
   /**
@@ -426,14 +426,18 @@ export interface OfferedFunctionStatus {
   /**
    * Name as in WIT.
    */
-  readonly function: string;
+  readonly function?: string;
+  /**
+   * The name that an untyped tool is listed under.
+   */
+  readonly tool?: string;
   /**
    * Digest of its definition.
    */
   readonly definition: string;
 }
 /**
- * One function that is not offered.
+ * One function, or one listed tool, that is not offered.
  */
 export interface NotOfferedFunctionStatus {
   /**
@@ -443,7 +447,11 @@ export interface NotOfferedFunctionStatus {
   /**
    * Name as in WIT.
    */
-  readonly function: string;
+  readonly function?: string;
+  /**
+   * The name that an untyped tool is listed under, as far as it is one.
+   */
+  readonly tool?: string;
   /**
    * Why, in a sentence.
    */

@@ -1,8 +1,9 @@
 import type { ToolGrant } from "../../api/generated/toolgrant.ts";
-import type { WitFunction } from "../../api/wit.ts";
+import type { ToolDefinition } from "../../api/untyped.ts";
 import { draftLabel } from "../../grants/draft.ts";
 import { grantText } from "../../grants/grant-digest.ts";
-import { proposeGrants, toolText } from "../../grants/proposals.ts";
+import { grantedTool, toolText } from "../../grants/granted-tool.ts";
+import { proposeGrants } from "../../grants/proposals.ts";
 import type { ClusterToolGrant } from "../kinds.ts";
 
 export interface SeenTools {
@@ -13,7 +14,7 @@ export interface SeenTools {
   /** Whether it asks for drafts. */
   readonly draftGrants: boolean;
   /** By component: what it offers, or null where that is not known now. */
-  readonly components: ReadonlyMap<string, readonly WitFunction[] | null>;
+  readonly components: ReadonlyMap<string, readonly ToolDefinition[] | null>;
   /** Every grant that names the Workload. */
   readonly grants: readonly ClusterToolGrant[];
 }
@@ -37,9 +38,7 @@ export const decideDrafts = ({ namespace, workload, exists, draftGrants, compone
   const known = [...components].flatMap(([component, offered]) => (offered ? [{ component, offered }] : []));
   const proposals = proposeGrants({ namespace, workload, components: known });
   const wanted = new Map(proposals.flatMap(({ grant }) => (grant ? [[toolText(grant.spec.tool), grant] as const] : [])));
-  const offered = new Set(
-    proposals.map(({ component, fn }) => toolText({ workload, component, interface: fn.interface, function: fn.name })),
-  );
+  const offered = new Set(proposals.map(({ component, fn }) => toolText(grantedTool(workload, component, fn))));
   const granted = new Set(grants.map(({ spec }) => toolText(spec.tool)));
 
   const missing = draftGrants ? [...wanted].filter(([tool]) => !granted.has(tool)).map(([, grant]) => grant) : [];

@@ -3,7 +3,7 @@ import { AmbitError, Invalid, Transient, Waiting } from "../../api/errors.ts";
 import type { GrantedTool } from "../../api/generated/toolgrant.ts";
 import type { WorkloadComponent } from "../../api/generated/workload.ts";
 import { digestOfDefinitionText } from "../../grants/definition.ts";
-import { functionOfDefinition } from "../../grants/definition-function.ts";
+import { toolOfDefinition } from "../../grants/definition-function.ts";
 import type { Observed, ObservedCode, Reason } from "../../grants/judge.ts";
 import { reachOf } from "../../grants/reach.ts";
 import { abortScope } from "../../kube/abort-scope.ts";
@@ -94,7 +94,7 @@ const asObserved = (status: ClusterToolGrant["status"], workload: ClusterWorkloa
   if (under !== workloadVersion(workload) || text === undefined || reach === undefined) return null;
   if (component === undefined || !isSha256Digest(component) || digestOfDefinitionText(text) !== digest) return null;
   try {
-    const code = { digest: component, reach, fn: functionOfDefinition(text) };
+    const code = { digest: component, reach, fn: toolOfDefinition(text) };
     return { observed: { codes: [code] }, images: new Map(image === undefined ? [] : [[component, image]]), workload: under };
   } catch (thrown) {
     if (thrown instanceof Invalid) return null;

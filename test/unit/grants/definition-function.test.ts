@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { Invalid } from "../../../src/api/errors.ts";
 import type { WitFunction, WitType } from "../../../src/api/wit.ts";
 import { definitionDigest, definitionText } from "../../../src/grants/definition.ts";
-import { functionOfDefinition } from "../../../src/grants/definition-function.ts";
+import { toolOfDefinition } from "../../../src/grants/definition-function.ts";
 
 const name = fc.constantFrom("a", "list-issues", "zähler");
 const docs = fc.constantFrom("", "What it is.\nMore of it.", "\u202e");
@@ -54,7 +54,7 @@ const fn: fc.Arbitrary<WitFunction> = fc.record({
 test("a function that is read back from its definition has the same definition", () => {
   fc.assert(
     fc.property(fn, (given) => {
-      const read = functionOfDefinition(definitionText(given));
+      const read = toolOfDefinition(definitionText(given));
       assert.equal(definitionDigest(read), definitionDigest(given));
     }),
     { numRuns: 300 },
@@ -65,7 +65,9 @@ const good = (types: string, result: string): string =>
   `{"async":false,"docs":"","function":"f","interface":null,"params":[],"result":${result},"types":${types},"v":1}`;
 
 test("what is written by hand is read", () => {
-  assert.deepEqual(functionOfDefinition(good('[{"kind":"option","some":"u8"}]', "0")).result, { kind: "option", some: { kind: "u8" } });
+  const read = toolOfDefinition(good('[{"kind":"option","some":"u8"}]', "0"));
+  assert.ok(read.form === "function");
+  assert.deepEqual(read.result, { kind: "option", some: { kind: "u8" } });
 });
 
 const bad: Record<string, string> = {
@@ -85,7 +87,7 @@ const bad: Record<string, string> = {
 for (const [what, text] of Object.entries(bad)) {
   test(`${what} is no definition`, () => {
     assert.throws(
-      () => functionOfDefinition(text),
+      () => toolOfDefinition(text),
       (thrown) => thrown instanceof Invalid && thrown.code === "DefinitionMalformed",
     );
   });

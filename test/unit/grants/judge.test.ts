@@ -116,7 +116,8 @@ test("during a rollout only the reviewed code is called, and the grant stays liv
   const judgement = judgeGrant({ grant: approved(), observed });
   assert.equal(judgement.phase, "Active");
   assert.deepEqual(judgement.components, [code]);
-  assert.equal(judgement.fn?.docs, "List the issues in a repository.");
+  assert.ok(judgement.fn?.form === "function");
+  assert.equal(judgement.fn.docs, "List the issues in a repository.");
 });
 
 test("going back restores", () => {
