@@ -3,7 +3,7 @@ import { isSha256Digest, type Sha256Digest } from "../../src/api/digest.ts";
 import type { Subject, ToolGrant } from "../../src/api/generated/toolgrant.ts";
 import type { Workload } from "../../src/api/generated/workload.ts";
 import { approve } from "../../src/grants/approve.ts";
-import { functionOfDefinition } from "../../src/grants/definition-function.ts";
+import { toolOfDefinition } from "../../src/grants/definition-function.ts";
 import { apply, type Kubectl } from "./installed.ts";
 
 /** Reads what is in a namespace: `readAll(kubectl, "agents", "toolgrants")`, and one object of it by its name. */
@@ -45,7 +45,7 @@ export const approveAsReviewer = async (
   const reviewed = ({ status: _, ...bare }: ToolGrant): ToolGrant =>
     approve({
       grant: { ...bare, spec: { ...draft.spec, subjects: [...subjects], mutates: false } },
-      fn: functionOfDefinition(text),
+      fn: toolOfDefinition(text),
       reach: { hosts: [...(allowedHosts ?? [])], volumes: [], secrets: [], imports: observed?.imports ?? [] },
       component: code === "as observed" ? [digest] : code,
       reviewer: "reviewer",
