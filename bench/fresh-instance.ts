@@ -60,7 +60,7 @@ const inOneThread = async (subject: Subject, bytes: Uint8Array): Promise<Figure[
   const calls = new GuestCalls({ ...setup, instantiate, makeImports: () => guests.make(), collectGarbage });
   const samples = await oneAtATime(4000, 500, async () => {
     calls.prepare(1);
-    answered(subject, await calls.run({ kind: "call", ...callOf(subject) }));
+    answered(subject, await calls.run(callOf(subject)));
     calls.collect();
   });
   await remove();
@@ -82,6 +82,7 @@ const throughAWorker = async (subject: Subject, bytes: Uint8Array): Promise<Figu
 };
 
 const callOf = (subject: Subject) => ({
+  kind: "call" as const,
   interface: subject.interface,
   function: subject.function,
   arguments: JSON.stringify(subject.args),

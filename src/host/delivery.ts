@@ -1,5 +1,6 @@
 import { createPublicKey, type KeyObject, verify } from "node:crypto";
 import { isIP } from "node:net";
+import { isSha256Digest } from "../api/digest.ts";
 import { Invalid, messageOf, Refused } from "../api/errors.ts";
 import type {
   AddressTableDocument,
@@ -7,6 +8,7 @@ import type {
   CanaryDocument,
   CertificateDocument,
   KeySet,
+  ListingRequestDocument,
   SignedDocument,
 } from "../api/host.ts";
 import type { TicketKey } from "../tickets/ticket.ts";
@@ -100,6 +102,15 @@ export class Deliveries {
       throw new Invalid("DeliveryMalformed", "a canary is an IP address and a port");
     }
     return { address, port };
+  }
+
+  /** Signed too: what a component says of itself is for reviewers alone. */
+  takeListingRequest(document: unknown): Pick<ListingRequestDocument, "known" | "waitMs"> {
+    const { known, waitMs } = this.#open(document, "listing") as ListingRequestDocument;
+    if ((known !== null && !isSha256Digest(known)) || !Number.isSafeInteger(waitMs) || waitMs < 0) {
+      throw new Invalid("DeliveryMalformed", "a listing is asked for with the digest that is known, or null, and a time to wait");
+    }
+    return { known, waitMs };
   }
 
   #open(document: unknown, kind: string): object {

@@ -1,22 +1,24 @@
 import { Invalid } from "../api/errors.ts";
 import type { HostLimits } from "../api/host.ts";
 import { compactJson, type JsonObject } from "../api/json.ts";
+import { changesExport, untypedExport } from "../api/untyped.ts";
 import type { ComponentInterface, WitFunction } from "../api/wit.ts";
 import { parseArguments } from "../translate/arguments.ts";
-import { resultOf, type ToolResult } from "../translate/result.ts";
+import { isComponentError, resultOf, type Settled, type ToolResult } from "../translate/result.ts";
 import { toComponentValues } from "../translate/to-component.ts";
 import type { MemoryPages } from "./core-module.ts";
 import { type Failure, failureOf, failures } from "./failure.ts";
 import { MemoryShelf } from "./memory-shelf.ts";
 import { type Instantiate, ToolInstance } from "./tool-instance.ts";
+import { callReply, newsReply, pageReply, type Returned } from "./untyped-calls.ts";
 import { guestSuspends } from "./wasi/provided.ts";
-import type { ToWorker, WorkerReply } from "./worker-protocol.ts";
-
-type Call = Extract<ToWorker, { kind: "call" }>;
+import type { GuestCall, WorkerReply } from "./worker-protocol.ts";
 
 /** What one instance of the component is given to import, and how that ends. */
 export interface GuestImports {
   readonly imports: object;
+  /** Starts counting anew what one call may use up. */
+  renew(): void;
   /** Ends what the instance still holds: sockets, files. */
   dispose(): void;
 }
@@ -40,6 +42,9 @@ interface LiveInstance {
 
 /** Lifting is bounded above what a result may be, since the exact bound is judged on its text: elements weigh more in memory than in JSON. */
 const liftingLimit = (resultBytes: number): number => 2 * resultBytes + 64 * 1024;
+
+/** Lifting one page of tools: definitions are text, and the whole list is bounded by who asks for it. */
+const pageLiftingLimit = 16 * 1024 * 1024;
 
 /** Memory that ended instances may have had before it is collected: some 80 small instances, of which the system backs only what they touched. */
 const collectedAtOnce = 96 * 1024 * 1024;
@@ -67,7 +72,8 @@ export class GuestCalls {
     this.#deps = deps;
     this.#shelf = new MemoryShelf(wantedByModule(deps));
     this.#mayGoOn = deps.component.isAsynchronous || guestSuspends(deps.component.imports);
-    this.#functions = new Map(deps.component.functions.map((fn) => [functionKey(fn.interface, fn.name), fn]));
+    const typed = deps.component.functions.filter(({ interface: id }) => !id?.startsWith("ambit:tool/"));
+    this.#functions = new Map(typed.map((fn) => [functionKey(fn.interface, fn.name), fn]));
   }
 
   /** Makes instances until `count` are ready. Throws what instantiation throws: the component's own start may trap. */
@@ -95,7 +101,30 @@ export class GuestCalls {
     this.#deps.collectGarbage(true);
   }
 
-  async run(call: Call): Promise<WorkerReply> {
+  run(call: GuestCall): Promise<WorkerReply> {
+    const { component, limits } = this.#deps;
+    switch (call.kind) {
+      case "call":
+        return this.#runTyped(call);
+      case "call-tool":
+        return this.#runIn(
+          { interface: untypedExport(component), name: "call-tool" },
+          [call.name, call.arguments, call.inputSchema],
+          (settled) => callReply(returnedBy(settled), limits.resultBytes),
+        );
+      case "list-tools":
+        return this.#runIn(
+          { interface: untypedExport(component), name: "list-tools" },
+          [call.cursor ?? undefined],
+          (settled) => pageReply(returnedBy(settled)),
+          pageLiftingLimit,
+        );
+      case "watch":
+        return this.#runIn({ interface: changesExport(component), name: "watch" }, [], (settled) => newsReply(returnedBy(settled)));
+    }
+  }
+
+  async #runTyped(call: Extract<GuestCall, { kind: "call" }>): Promise<WorkerReply> {
     const fn = this.#functions.get(functionKey(call.interface, call.function));
     if (fn === undefined) return refused("FunctionUnknown", `the component exports no function ${call.function} there`);
     let parameters: unknown[];
@@ -105,10 +134,17 @@ export class GuestCalls {
       if (error instanceof Invalid) return refused(error.code, error.message);
       throw error;
     }
-    return this.#runIn(fn, parameters);
+    const { resultBytes } = this.#deps.limits;
+    return this.#runIn(fn, parameters, (settled) => ({ kind: "answer", json: replyJson(resultOf(fn, settled, resultBytes)) }));
   }
 
-  async #runIn(fn: WitFunction, parameters: readonly unknown[]): Promise<WorkerReply> {
+  /** `replyTo` throws what the guest threw that is no result of its, and what of its result can't be given. */
+  async #runIn(
+    fn: Pick<WitFunction, "interface" | "name">,
+    parameters: readonly unknown[],
+    replyTo: (settled: Settled) => WorkerReply,
+    liftingLimit?: number,
+  ): Promise<WorkerReply> {
     const { limits } = this.#deps;
     let instance: LiveInstance;
     try {
@@ -116,15 +152,16 @@ export class GuestCalls {
     } catch (error) {
       return { kind: "failed", ...this.startFailure(error), ran: true };
     }
-    const { tool } = instance;
+    const { tool, held } = instance;
     const exported = tool.find(fn);
     if (exported === undefined) return { kind: "failed", ...failures.unavailable(`its function ${fn.name} was not found`), ran: false };
-    tool.guard.refill();
+    tool.guard.refill(liftingLimit);
+    if (tool.calls > 0) held.renew();
     tool.calls++;
     try {
-      const result = await settle(exported, parameters, fn, limits.resultBytes);
+      const reply = replyTo(await settle(exported, parameters));
       this.#keepOrEnd(instance);
-      return { kind: "answer", json: replyJson(result) };
+      return reply;
     } catch (error) {
       const memory = { usedBytes: tool.memoryBytes, capBytes: limits.memoryBytes };
       this.#abandon(instance);
@@ -170,20 +207,20 @@ const wantedByModule = ({ modules, memories }: GuestDeps): Map<WebAssembly.Modul
 };
 
 /** Calls and awaits only a promise of the engine: a value of the guest's may have a member `then`. */
-const settle = async (
-  exported: (...parameters: readonly unknown[]) => unknown,
-  parameters: readonly unknown[],
-  fn: WitFunction,
-  resultBytes: number,
-): Promise<ToolResult> => {
-  let settled: { returned: unknown } | { thrown: unknown };
+const settle = async (exported: (...parameters: readonly unknown[]) => unknown, parameters: readonly unknown[]): Promise<Settled> => {
   try {
     const returned = exported(...parameters);
-    settled = { returned: returned instanceof Promise ? await returned : returned };
+    return { returned: returned instanceof Promise ? await returned : returned };
   } catch (thrown) {
-    settled = { thrown };
+    return { thrown };
   }
-  return resultOf(fn, settled, resultBytes);
+};
+
+/** Of a function that returns a result. Throws what was thrown where that is no error of the function's own. */
+const returnedBy = (settled: Settled): Returned => {
+  if ("returned" in settled) return { ok: settled.returned };
+  if (isComponentError(settled.thrown)) return { err: settled.thrown.payload };
+  throw settled.thrown;
 };
 
 const replyJson = (result: ToolResult): string => {

@@ -43,8 +43,9 @@ export class LiftingGuard {
   /** Generated code reports values of the guest's choosing on the console; nobody asked for them. */
   readonly console = { log: ignore, error: ignore, warn: ignore, debug: ignore };
 
-  refill(): void {
-    this.#left = this.#limit;
+  /** `limit` is another than usual, for this once. */
+  refill(limit: number = this.#limit): void {
+    this.#left = limit;
   }
 
   /** Charges for a list of `count` elements; gives 0, where its loop starts. */

@@ -44,6 +44,7 @@ const routes: Readonly<Record<string, Handler>> = {
     return done;
   },
   "POST /v1/canary": async (host, request) => ({ status: 200, body: JSON.stringify(await host.tryCanary(await readJson(host, request))) }),
+  "POST /v1/listing": async (host, request) => ({ status: 200, body: await host.listing(await readJson(host, request)) }),
   "PUT /v1/component": async (host, request) => {
     await host.takeComponent(await readDelivery(host, request, maxComponentBytes));
     return done;
@@ -80,6 +81,8 @@ const replyAnswer = ({ reply, queueMs, runMs }: PoolReply): Answer => {
   if (reply.kind === "refused") return refusal(reply.code === "FunctionUnknown" ? 409 : 422, reply.code, reply.message);
   const stats = `"stats":{"queueMs":${millis(queueMs)},"runMs":${millis(runMs)}}}`;
   if (reply.kind === "answer") return { status: 200, body: `${reply.json},${stats}` };
+  // Nothing else comes of a call.
+  if (reply.kind !== "failed") return refusal(500, "Internal", "the host failed; its log says how");
   const { code, text, ran } = reply;
   const head = JSON.stringify({ outcome: "failed", code, text, ran }).slice(0, -1);
   return { status: 200, body: `${head},${stats}` };

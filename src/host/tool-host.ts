@@ -3,20 +3,27 @@ import { randomUUID } from "node:crypto";
 import { sha256Of } from "../api/digest.ts";
 import { Invalid, Refused, Waiting } from "../api/errors.ts";
 import type { CanaryAnswer, HostConfig } from "../api/host.ts";
+import { changesExport, untypedExport, untypedInterface } from "../api/untyped.ts";
 import { UsedNonces } from "../tickets/nonces.ts";
 import { allowedSkewMs, type TicketKey, verifyTicket } from "../tickets/ticket.ts";
 import { tryCanary } from "./canary.ts";
+import { ChangeWatch } from "./change-watch.ts";
 import { CompiledCache } from "./compiled-cache.ts";
 import { Deliveries, ed25519PublicKey } from "./delivery.ts";
+import { ListingKeeper } from "./listing-keeper.ts";
 import { loadComponent } from "./load-component.ts";
 import type { GuestLine } from "./wasi/call-context.ts";
 import { type PoolReply, WorkerPool } from "./worker-pool.ts";
+import type { WorkerSetup } from "./worker-protocol.ts";
 
 /** Tickets remembered at once: 1,000 calls a second for as long as a ticket lives. */
 const nonceCapacity = 150_000;
 
 /** Key sets and certificates have less. */
 const unannouncedBytes = 16 * 1024;
+
+/** How long a request for another listing may wait. */
+const longestWaitMs = 25_000;
 
 /** When a component that was not loaded for a passing reason is worth sending again. */
 const retryAfterMs = 1000;
@@ -57,6 +64,8 @@ export class ToolHost {
   #clockOffset = 0;
   #addresses: Readonly<Record<string, readonly string[]>> | undefined;
   #pool: WorkerPool | undefined;
+  #listing: ListingKeeper | undefined;
+  #watch: ChangeWatch | undefined;
   #loading: Promise<void> | undefined;
   #isClosing = false;
 
@@ -110,6 +119,7 @@ export class ToolHost {
   takeAddresses(document: unknown): void {
     this.#addresses = this.#deliveries.takeAddresses(document);
     this.#pool?.dialOnly(this.#addresses);
+    this.#watch?.dialOnly(this.#addresses);
   }
 
   /** Whether the pod reaches what it must not. */
@@ -147,12 +157,33 @@ export class ToolHost {
     if (claims.body !== sha256Of(body)) throw new Refused("TicketBodyMismatch", "the ticket is for other arguments");
     this.#nonces.use(claims.nonce, claims.exp + allowedSkewMs, this.#deps.now() + this.#clockOffset);
     if (!isUtf8(body)) throw new Invalid("JsonNotUtf8", "the arguments are not UTF-8");
-    return pool.run({ interface: claims.interface, function: claims.function, arguments: body.toString("utf8") });
+    const text = body.toString("utf8");
+    if (claims.interface !== untypedInterface) {
+      return pool.run({ kind: "call", interface: claims.interface, function: claims.function, arguments: text });
+    }
+    const { inputSchema } = this.#listedTools().callable(claims.function, claims.definition);
+    const ran = await pool.run({ kind: "call-tool", name: claims.function, arguments: text, inputSchema });
+    if (ran.reply.kind === "failed" && ran.reply.code === "ToolGone") this.#listing?.refresh();
+    return ran;
+  }
+
+  /** Which tools the component lists, as JSON of `ListingAnswer`. Throws `Refused` (`ListsNoTools`) where its functions are all there is. */
+  async listing(document: unknown): Promise<string> {
+    const { known, waitMs } = this.#deliveries.takeListingRequest(document);
+    if (this.#pool === undefined) throw new Waiting("NotReady", `the host still waits for: ${this.missing.join(", ")}`, retryAfterMs);
+    return this.#listedTools().answer(known, Math.min(waitMs, longestWaitMs));
+  }
+
+  #listedTools(): ListingKeeper {
+    if (this.#listing !== undefined) return this.#listing;
+    throw new Refused("ListsNoTools", "the component does not list tools by itself");
   }
 
   /** Becomes unready, lets running calls finish for at most `graceMs`, then ends. */
   async close(graceMs: number): Promise<void> {
     this.#isClosing = true;
+    this.#listing?.close();
+    await this.#watch?.close();
     await this.#pool?.close(graceMs);
   }
 
@@ -171,6 +202,19 @@ export class ToolHost {
     await pool.start();
     await afterwards();
     this.#pool = pool;
+    if (untypedExport(setup.component) !== null) this.#keepListing(pool, setup);
+  }
+
+  /** A list that can't be had holds nothing up: until there is one, only calls to its tools are refused. */
+  #keepListing(pool: WorkerPool, setup: WorkerSetup): void {
+    const { now, log } = this.#deps;
+    const listing = new ListingKeeper({ list: (cursor) => pool.run({ kind: "list-tools", cursor }), now });
+    this.#listing = listing;
+    listing.refresh();
+    if (changesExport(setup.component) === null) return;
+    this.#watch = new ChangeWatch({ setup, log, changed: () => listing.refresh() });
+    if (this.#addresses !== undefined) this.#watch.dialOnly(this.#addresses);
+    this.#watch.start();
   }
 }
 

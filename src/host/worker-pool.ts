@@ -1,14 +1,11 @@
 import type { HostLimits } from "../api/host.ts";
 import { type Failure, failures } from "./failure.ts";
 import type { GuestLine } from "./wasi/call-context.ts";
-import type { ToWorker, WorkerReply, WorkerSetup } from "./worker-protocol.ts";
+import type { GuestCall, ToWorker, WorkerReply, WorkerSetup } from "./worker-protocol.ts";
 import { WorkerSeat } from "./worker-seat.ts";
 
-export interface PoolCall {
-  readonly interface: string | null;
-  readonly function: string;
-  readonly arguments: string;
-}
+/** Watching has a seat of its own. */
+export type PoolCall = Exclude<GuestCall, { kind: "watch" }>;
 
 /** A call's end, with how long it waited for a worker and ran in one. */
 export interface PoolReply {
@@ -134,7 +131,7 @@ export class WorkerPool {
     const timers = [setTimeout(() => void place.seat.end(failures.deadline(timeoutMs)), timeoutMs)];
     if (timeoutMs > suspectAfterMs) timers.push(setTimeout(() => this.#grow(), suspectAfterMs));
     place.running = { queueMs, started: this.#deps.now(), answer, timers };
-    place.seat.post({ kind: "call", interface: call.interface, function: call.function, arguments: call.arguments });
+    place.seat.post(call);
   }
 
   #queue(call: PoolCall, answer: (reply: PoolReply) => void): void {

@@ -2,6 +2,7 @@ import type { HostLimits, HostMount } from "../api/host.ts";
 import type { ComponentInterface } from "../api/wit.ts";
 import type { MemoryPages } from "./core-module.ts";
 import type { Failure } from "./failure.ts";
+import type { LiftedPage } from "./untyped-calls.ts";
 import type { GuestLine } from "./wasi/call-context.ts";
 
 /** What a worker starts with. Compiled modules are shared between threads, not copied. */
@@ -28,8 +29,23 @@ export interface WasiSetup {
   readonly privateRanges: readonly string[];
 }
 
-export type ToWorker =
+/** Work for an instance. `call-tool` and `list-tools` are of components that list their own tools, `watch` of those that tell of changes. */
+export type GuestCall =
   | { readonly kind: "call"; readonly interface: string | null; readonly function: string; readonly arguments: string }
+  | {
+      readonly kind: "call-tool";
+      readonly name: string;
+      readonly arguments: string;
+      /** JSON, as the reviewed definition has it. */
+      readonly inputSchema: string;
+    }
+  | { readonly kind: "list-tools"; readonly cursor: string | null }
+  | { readonly kind: "watch" };
+
+export type ToWorker =
+  | GuestCall
+  /** To be answered at once by whoever is not computing. */
+  | { readonly kind: "ping" }
   | { readonly kind: "addresses"; readonly table: Readonly<Record<string, readonly string[]>> };
 
 export type FromWorker =
@@ -39,6 +55,7 @@ export type FromWorker =
   /** The component can't be instantiated. */
   | { readonly kind: "unstartable"; readonly failure: Failure }
   | { readonly kind: "reply"; readonly reply: WorkerReply }
+  | { readonly kind: "pong" }
   | { readonly kind: "log"; readonly line: GuestLine };
 
 /**
@@ -48,4 +65,8 @@ export type FromWorker =
 export type WorkerReply =
   | { readonly kind: "answer"; readonly json: string }
   | { readonly kind: "failed"; readonly code: string; readonly text: string; readonly ran: boolean }
-  | { readonly kind: "refused"; readonly code: string; readonly message: string };
+  | { readonly kind: "refused"; readonly code: string; readonly message: string }
+  | { readonly kind: "page"; readonly page: LiftedPage }
+  | { readonly kind: "news"; readonly hasChanged: boolean }
+  /** The component could not list its tools, or watch them, and says why. */
+  | { readonly kind: "unlisted"; readonly why: string };

@@ -24,6 +24,7 @@ export class WorkerSeat {
   readonly #worker: Worker;
   readonly #events: SeatEvents;
   #hasEnded = false;
+  #isAwaited = false;
 
   /** Starts the thread; `ready` settles once its first instance is made, or rejects with `Stalled` (`ComponentUnstartable`). */
   constructor(setup: WorkerSetup, events: SeatEvents) {
@@ -57,6 +58,9 @@ export class WorkerSeat {
           case "reply":
             this.#events.reply(message.reply);
             return;
+          case "pong":
+            this.#isAwaited = false;
+            return;
           case "log":
             this.#events.log(message.line);
         }
@@ -77,6 +81,14 @@ export class WorkerSeat {
 
   post(message: ToWorker): void {
     this.#worker.postMessage(message);
+  }
+
+  /** Whether the thread has answered since it was last asked; asks it again. One that computes does not answer. */
+  isResponsive(): boolean {
+    const isResponsive = !this.#isAwaited;
+    this.#isAwaited = true;
+    this.post({ kind: "ping" });
+    return isResponsive;
   }
 
   /** Ends the thread, whatever it does; tells `ended` at once. */

@@ -35,6 +35,10 @@ const start = async (setup: WorkerSetup): Promise<void> => {
       guests.dialOnly(message.table);
       return;
     }
+    if (message.kind === "ping") {
+      tell({ kind: "pong" });
+      return;
+    }
     const reply = await calls.run(message);
     tell({ kind: "reply", reply });
     whenIdle.refresh();

@@ -37,7 +37,7 @@ export const resultOf = (fn: Pick<WitFunction, "result">, settled: Settled, maxB
 };
 
 /** The error that jco throws for the err side of a result. Its class is generated with each component, so it is known by name. */
-const isComponentError = (thrown: unknown): thrown is Error & { readonly payload: unknown } =>
+export const isComponentError = (thrown: unknown): thrown is Error & { readonly payload: unknown } =>
   thrown instanceof Error && thrown.constructor.name === "ComponentError" && Object.hasOwn(thrown, "payload");
 
 const errorText = (type: WitType | null, payload: unknown, maxBytes: number): string => {

@@ -24,9 +24,10 @@ export const startExample = async (
   const pool = await startComponentPool(bytes, reach);
   return {
     call: async (name, args) => {
-      const { reply } = await pool.run({ interface: interfaceId, function: name, arguments: JSON.stringify(args) });
+      const { reply } = await pool.run({ kind: "call", interface: interfaceId, function: name, arguments: JSON.stringify(args) });
       if (reply.kind === "answer") return JSON.parse(`${reply.json}}`) as Reply;
-      return { outcome: reply.kind, text: reply.kind === "failed" ? `${reply.code}: ${reply.text}` : `${reply.code}: ${reply.message}` };
+      if (reply.kind === "failed") return { outcome: reply.kind, text: `${reply.code}: ${reply.text}` };
+      return { outcome: reply.kind, text: reply.kind === "refused" ? `${reply.code}: ${reply.message}` : "" };
     },
     close: pool.close,
   };

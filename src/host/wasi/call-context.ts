@@ -106,6 +106,11 @@ export class CallContext {
     return true;
   }
 
+  /** Another call begins: totals start anew, what is open stays open. */
+  renew(): void {
+    for (const what of Object.keys(this.#spent) as Spent[]) this.#spent[what] = 0;
+  }
+
   /** Closes everything that the call still has open. */
   end(): void {
     this.#ended = true;

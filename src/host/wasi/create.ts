@@ -22,6 +22,8 @@ export interface Wasi {
   readonly provides: (id: string, name: string) => boolean;
   /** Implementations by the import's exact id; ids that are not ours are left out. */
   readonly importsFor: (imports: readonly WitImport[]) => Readonly<Record<string, object>>;
+  /** Starts counting anew what one call may use up, for an instance that serves another. */
+  readonly renew: () => void;
   /** Closes every file, connection and timer, and logs what was written without a line's end. */
   readonly dispose: () => void;
 }
@@ -73,6 +75,7 @@ export const createWasi = (
       }
       return made;
     },
+    renew: () => running?.context.renew(),
     dispose: () => {
       running?.output.finish();
       running?.context.end();
