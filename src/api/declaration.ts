@@ -13,6 +13,10 @@ export interface Declaration {
   readonly parameters: JsonObject;
   readonly cache?: CacheTtl;
   readonly tool?: string;
+  /** What a success gives as structured data (JSON Schema), where that is known. Told in MCP's form alone. */
+  readonly outputSchema?: JsonObject;
+  /** MCP's hints, as they follow from the review. Told in MCP's form alone. */
+  readonly annotations?: JsonObject;
 }
 
 export type CacheTtl = "5m" | "1h";

@@ -1,6 +1,6 @@
 import { Invalid } from "../api/errors.ts";
 import { compactJson, defaultJsonLimits, isJsonObject, type JsonObject, type JsonValue, parseJson } from "../api/json.ts";
-import type { ProviderFormat } from "../declaration/formats.ts";
+import type { TurnFormat } from "../declaration/formats.ts";
 import { answerFor, type ProviderCall, toolCallsFrom } from "../translate/provider-calls.ts";
 import { type Admission, type CallAnswer, type CallRequest, faultText } from "./admission.ts";
 import type { Caller } from "./caller.ts";
@@ -78,7 +78,7 @@ const toldOf = ({ explain }: CallContext, { outcome, found, label, retryAfterMs,
  * provider's own, or `{"turn": …, "labels"?, "session"?}`, which has room for what is known of the arguments; then the answer is `{"answer": …, "calls": […]}`.
  * Throws `Invalid` only when the body holds no calls to answer, or what is said of them is malformed.
  */
-export const answerTurn = async (context: CallContext, format: ProviderFormat, text: string): Promise<Answered> => {
+export const answerTurn = async (context: CallContext, format: TurnFormat, text: string): Promise<Answered> => {
   const { turn, labels, session, isWrapped } = turnIn(parseBody(text, "turn"));
   const calls = callsIn(format, turn, isWrapped ? "/turn" : "");
   if (labels !== null && labels.length !== calls.length)
@@ -94,7 +94,10 @@ export const answerTurn = async (context: CallContext, format: ProviderFormat, t
   await Promise.all(Array.from({ length: Math.min(turnConcurrency, calls.length) }, work));
   const answer = answerFor(
     format,
-    answers.map(({ outcome, text: answered }, index) => ({ id: calls[index]?.id ?? "", text: answered, isError: outcome !== "ok" })),
+    calls.flatMap(({ id, name }, index) => {
+      const answered = answers[index];
+      return answered ? [{ ...answered, id, name, isError: answered.outcome !== "ok" }] : [];
+    }),
   );
   const waits = answers.flatMap(({ retryAfterMs }) => (retryAfterMs === undefined ? [] : [retryAfterMs]));
   return {
@@ -104,7 +107,7 @@ export const answerTurn = async (context: CallContext, format: ProviderFormat, t
 };
 
 /** As `toolCallsFrom`, for a turn that is at `at` in its body. */
-const callsIn = (format: ProviderFormat, turn: JsonValue, at: string): ProviderCall[] => {
+const callsIn = (format: TurnFormat, turn: JsonValue, at: string): ProviderCall[] => {
   try {
     return toolCallsFrom(format, turn);
   } catch (thrown) {

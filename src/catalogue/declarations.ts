@@ -2,14 +2,15 @@ import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { LRUCache } from "lru-cache";
 import { sha256Of } from "../api/digest.ts";
+import type { StrictBudget } from "../declaration/dialects.ts";
 import { type DeclarationFormat, declarationFormats, isDeclarationFormat } from "../declaration/formats.ts";
 import {
   assembleDeclarations,
+  assembleOne,
   type LeftOut,
   type PreparedDeclaration,
   prepareDeclaration,
   type RenderOptions,
-  type StrictBudget,
 } from "../declaration/render.ts";
 import { HttpError, shown } from "./http.ts";
 import type { Offer, Offers } from "./offers.ts";
@@ -21,6 +22,7 @@ export const declarationParameters = [
   "cache",
   "strict",
   "reserve",
+  "defer",
   "namespace",
   "search",
   "names",
@@ -67,14 +69,14 @@ export class DeclarationLists {
     const key = JSON.stringify([offers.snapshot, asked]);
     const kept = this.#kept.get(key);
     if (kept) return kept;
-    const { page, nextCursor } = pageOf(offers, asked);
-    // A breakpoint within the list would only use one up: on all pages but the last there is none.
-    const cache = nextCursor === null ? asked.cache : "off";
-    const { strict, reserve } = asked;
+    const chosen = chosenFrom(offers, asked);
+    const { page, nextCursor } = pageOf(chosen, asked);
+    const { format, cache, strict, reserve, defer } = asked;
+    // All of the list, whatever the page: pages together must be what the whole list is.
     const rendered = assembleDeclarations(
-      asked.format,
-      page.map((offer) => this.#prepare(asked.format, offer)),
-      { ...(cache && { cache }), ...(strict !== undefined && { strict }), ...(reserve && { reserve }) },
+      format,
+      chosen.map((offer) => this.#prepare(format, offer)),
+      { ...(cache && { cache }), ...(strict !== undefined && { strict }), ...(reserve && { reserve }), ...(defer && { defer }), page },
     );
     const body = Buffer.from(rendered.body, "utf8");
     let compressed: Promise<Buffer> | undefined;
@@ -92,13 +94,9 @@ export class DeclarationLists {
     return made;
   }
 
-  /**
-   * One declaration by itself as JSON text, null where the provider would reject it. Never strict and without a breakpoint: both are counted over a whole
-   * request, of which this is only a part.
-   */
+  /** One declaration by itself as JSON text, null where the provider would reject it. */
   one(offer: Offer, format: DeclarationFormat): string | null {
-    const { body, leftOut } = assembleDeclarations(format, [this.#prepare(format, offer)], { cache: "off", strict: false });
-    return leftOut.length > 0 ? null : body.slice(1, -1);
+    return assembleOne(this.#prepare(format, offer));
   }
 
   #prepare(format: DeclarationFormat, offer: Offer): PreparedDeclaration {
@@ -133,11 +131,12 @@ export const formatOf = (text = "neutral"): DeclarationFormat => {
   throw invalid("format", text, declarationFormats.join(", "));
 };
 
-const askedOf = ({ format, cache, strict, reserve, namespace, search, names, limit, cursor }: DeclarationQuery): Asked => ({
+const askedOf = ({ format, cache, strict, reserve, defer, namespace, search, names, limit, cursor }: DeclarationQuery): Asked => ({
   format: formatOf(format),
   ...(cache !== undefined && { cache: cacheOf(cache) }),
   ...(strict !== undefined && { strict: booleanOf("strict", strict) }),
   ...(reserve !== undefined && { reserve: reserveOf(reserve) }),
+  ...(defer !== undefined && deferOf(defer)),
   ...(namespace !== undefined && { namespace }),
   ...(search !== undefined && { search: searchOf(search) }),
   ...(names !== undefined && { names: namesIn(names) }),
@@ -148,6 +147,18 @@ const askedOf = ({ format, cache, strict, reserve, namespace, search, names, lim
 const cacheOf = (text: string): "off" | "5m" | "1h" => {
   if (text === "off" || text === "5m" || text === "1h") return text;
   throw invalid("cache", text, "off, 5m, 1h");
+};
+
+/** Beyond so many declarations models choose worse. */
+const readUnasked = 30;
+
+/** `off`, `on`, or how many are read: `30`; with `,regex` for the search that takes patterns. */
+const deferOf = (text: string): Pick<RenderOptions, "defer"> => {
+  if (text === "off") return {};
+  const [, after, search = "bm25"] = /^(on|[1-9][0-9]{0,4})(?:,(bm25|regex))?$/.exec(text) ?? [];
+  if (after === undefined)
+    throw invalid("defer", text, "off, on, how many declarations are read such as 30; and a search, such as 30,regex");
+  return { defer: { after: after === "on" ? readUnasked : Number(after), search: search === "regex" ? "regex" : "bm25" } };
 };
 
 const searchOf = (text: string): "true" | "only" => {
@@ -204,14 +215,13 @@ const chosenFrom = ({ list, byName }: Offers, { namespace, search, names }: Aske
 };
 
 /** A page starts after the name that ended the one before, so that a list which changes in between neither repeats nor skips what stayed. */
-const pageOf = (offers: Offers, asked: Asked): { page: readonly Offer[]; nextCursor: string | null } => {
-  const { limit, after } = asked;
-  const chosen = chosenFrom(offers, asked);
-  const rest = after === undefined ? chosen : chosen.filter((offer) => offer.declaration.name > after);
-  const page = limit === undefined ? rest : rest.slice(0, limit);
-  const last = page.at(-1);
-  if (page.length === rest.length || !last) return { page, nextCursor: null };
-  return { page, nextCursor: Buffer.from(cursorPrefix + last.declaration.name, "utf8").toString("base64url") };
+const pageOf = (list: readonly Offer[], { limit, after }: Asked): { page: { start: number; end: number }; nextCursor: string | null } => {
+  const first = after === undefined ? 0 : list.findIndex((offer) => offer.declaration.name > after);
+  const start = first < 0 ? list.length : first;
+  const end = limit === undefined ? list.length : Math.min(list.length, start + limit);
+  const last = end < list.length ? list[end - 1] : undefined;
+  const nextCursor = last === undefined ? null : Buffer.from(cursorPrefix + last.declaration.name, "utf8").toString("base64url");
+  return { page: { start, end }, nextCursor };
 };
 
 /** A header must stay small, however many tools a provider rejects. */

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import type { SecureContextOptions } from "node:tls";
 import { Invalid, Transient } from "../api/errors.ts";
+import { isTurnFormat } from "../declaration/formats.ts";
 import type { Admission } from "./admission.ts";
 import type { BodyBudget } from "./body-budget.ts";
 import { type Authenticate, type Caller, callerKey } from "./caller.ts";
@@ -166,11 +167,14 @@ const searchTools: Route = ({ offers, lists, search: tools }, caller, _request, 
 const callTools: Route = async ({ offers, admission, bodies, limits, explainsTo, report }, caller, request, response, search) => {
   const { format: formatText } = queryOf(search, ["format"]);
   const format = formatOf(formatText);
+  if (format === "mcp") throw new HttpError(400, "QueryInvalid", "MCP's calls go to /mcp, as its protocol says");
   const lease = bodies.lease();
   try {
     const text = await readJsonText(request, limits.bodyBytes, lease.take);
     const call = { admission, caller, offers: offers.offersFor(caller), explain: explainsTo(caller), report };
-    const { body, retryAfterMs } = format === "neutral" ? await answerCall(call, callRequestIn(text)) : await answerTurn(call, format, text);
+    const { body, retryAfterMs } = isTurnFormat(format)
+      ? await answerTurn(call, format, text)
+      : await answerCall(call, callRequestIn(text));
     respond(response, 200, body, retryAfterMs === null ? {} : { "retry-after": String(Math.max(1, Math.ceil(retryAfterMs / 1000))) });
   } finally {
     lease.end();

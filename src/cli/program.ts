@@ -2,6 +2,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from "commander
 import { ambitNamespace } from "../api/cluster-names.ts";
 import { AmbitError, Invalid, Refused, Stalled, Transient, Waiting } from "../api/errors.ts";
 import { ambitVersion } from "../api/version.ts";
+import { declarationFormats } from "../declaration/formats.ts";
 import { collect, withDecisionOptions } from "./decision-options.ts";
 import { Exit, exitCodes, printable, type Terminal, tone } from "./terminal.ts";
 
@@ -117,9 +118,7 @@ export const program = (terminal: Terminal): Command => {
     .description("print the declarations that a caller is offered by a running catalogue")
     .addOption(urlOption())
     .addOption(tokenOption())
-    .addOption(
-      new Option("--format <format>", "shape").choices(["neutral", "anthropic", "openai-chat", "openai-responses"]).default("neutral"),
-    )
+    .addOption(new Option("--format <format>", "shape").choices(declarationFormats).default("neutral"))
     .option("--search <query>", "only tools that this query finds, best first")
     .option("--json", "print the catalogue's bytes as they are (default for every format but neutral)")
     .action(async (options) => (await import("./declarations.ts")).declarations(terminal, options));

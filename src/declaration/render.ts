@@ -1,16 +1,23 @@
 import type { CacheTtl, Declaration } from "../api/declaration.ts";
-import { compactJson, type JsonObject, type JsonValue } from "../api/json.ts";
-import type { DeclarationFormat, ProviderFormat } from "./formats.ts";
+import { compactJson, isJsonObject, type JsonObject } from "../api/json.ts";
+import { type Dialect, dialects, type Fragment, type StrictBudget, type ToolSearchKind } from "./dialects.ts";
+import type { DeclarationFormat } from "./formats.ts";
+import { looseCopy } from "./loose-copy.ts";
 import { lintDeclaration, providerRules, type RuleBreach } from "./provider-rules.ts";
-import { looseCopy, type StrictCopy, strictCopy } from "./strict-copy.ts";
+import { type StrictCopy, strictCopy } from "./strict-copy.ts";
+import { mapChildren } from "./subschemas.ts";
 
 export interface RenderOptions {
   /** Overrides what the declarations ask for; `off` sets no breakpoint. */
   readonly cache?: "off" | CacheTtl;
-  /** False: nothing is sent strict. By default whatever fits the provider's subset and budgets is. */
+  /** False: nothing is sent strict. True: whatever fits the provider's subset and budgets is. Without it, the format decides. */
   readonly strict?: boolean;
   /** What of the provider's budgets the caller needs for its own tools. */
   readonly reserve?: Partial<StrictBudget>;
+  /** Sends declarations beyond the first `after` (at least 1) for the provider's tool search to find, where it has one. */
+  readonly defer?: { readonly after: number; readonly search: ToolSearchKind };
+  /** Writes these alone, in order of name: from `start` up to `end`. What depends on the whole list is as if all were written. */
+  readonly page?: { readonly start: number; readonly end: number };
 }
 
 /** A declaration that a provider would refuse, or has no room for. */
@@ -25,19 +32,6 @@ export interface Rendering {
   readonly leftOut: readonly LeftOut[];
 }
 
-/** What one request may hold that the provider enforces strictly. */
-export interface StrictBudget {
-  readonly tools: number;
-  readonly optionals: number;
-  readonly unions: number;
-}
-
-const strictBudgets: Readonly<Record<ProviderFormat, StrictBudget>> = {
-  anthropic: { tools: 20, optionals: 24, unions: 16 },
-  "openai-chat": { tools: Number.POSITIVE_INFINITY, optionals: Number.POSITIVE_INFINITY, unions: Number.POSITIVE_INFINITY },
-  "openai-responses": { tools: Number.POSITIVE_INFINITY, optionals: Number.POSITIVE_INFINITY, unions: Number.POSITIVE_INFINITY },
-};
-
 /** The part of a rendering that depends on one declaration alone: worth keeping for as long as the declaration stands. */
 export interface PreparedDeclaration {
   readonly name: string;
@@ -45,12 +39,6 @@ export interface PreparedDeclaration {
   readonly breaches: readonly RuleBreach[];
   readonly loose: Fragment;
   readonly strict: (Fragment & Pick<StrictCopy, "optionals" | "unions">) | null;
-}
-
-/** JSON text without its end, so that what depends on the whole list can follow. */
-interface Fragment {
-  readonly open: string;
-  readonly close: string;
 }
 
 /**
@@ -67,19 +55,31 @@ export const renderDeclarations = (
     options,
   );
 
-export const prepareDeclaration = (format: DeclarationFormat, declaration: Declaration): PreparedDeclaration => {
-  const { name, cache } = declaration;
-  if (format === "neutral")
-    return { name, cache, breaches: [], loose: { open: openObject(neutral(declaration)), close: "}" }, strict: null };
-  const strict = strictCopy(declaration.parameters, format);
+export const prepareDeclaration = (format: DeclarationFormat, given: Declaration): PreparedDeclaration => {
+  const { name, cache } = given;
+  const declaration = { ...given, parameters: withoutHeaderMarks(given.parameters) };
+  const { parameters } = declaration;
+  const { declare } = dialects[format];
+  if (format === "neutral") return { name, cache, breaches: [], loose: declare(declaration, parameters, false), strict: null };
+  const strict = strictCopy(parameters, format);
   return {
     name,
     cache,
     breaches: lintDeclaration(declaration, format),
-    loose: fragment(format, declaration, looseCopy(declaration.parameters, format), false),
-    strict: strict && { ...fragment(format, declaration, strict.schema, true), optionals: strict.optionals, unions: strict.unions },
+    loose: declare(declaration, looseCopy(parameters, format), false),
+    strict: strict && { ...declare(declaration, strict.schema, true), optionals: strict.optionals, unions: strict.unions },
   };
 };
+
+/** MCP's mark of arguments that travel in headers is between Ambit and the server; callers and models have no use for it. */
+const withoutHeaderMarks = (schema: JsonObject): JsonObject => {
+  const { "x-mcp-header": _mark, ...rest } = mapChildren(schema, (child) => (isJsonObject(child) ? withoutHeaderMarks(child) : child));
+  return rest;
+};
+
+/** One declaration by itself, as an entry of the provider's list; null where the provider would refuse it. Never strict, deferred or a breakpoint. */
+export const assembleOne = ({ breaches, loose }: PreparedDeclaration): string | null =>
+  breaches.length > 0 ? null : loose.open + loose.close;
 
 /** See `renderDeclarations`, which is this after `prepareDeclaration`. */
 export const assembleDeclarations = (
@@ -87,55 +87,61 @@ export const assembleDeclarations = (
   prepared: readonly PreparedDeclaration[],
   options: RenderOptions = {},
 ): Rendering => {
+  const dialect = dialects[format];
   const sorted = [...prepared].sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
-  if (format === "neutral") return { body: `[${sorted.map(({ loose }) => loose.open + loose.close).join(",")}]`, leftOut: [] };
   const { sent, leftOut } = sift(format, sorted);
-  const useStrict = chooseStrict(format, sent, options);
-  const breakpoint = format === "anthropic" ? cacheControl(sent, options) : "";
-  const parts = sent.map((one, index) => {
+  const useStrict = chooseStrict(dialect, sent, options);
+  const { deferral, breakpoint } = dialect;
+  const read = deferral && options.defer && sent.length > options.defer.after ? Math.max(1, options.defer.after) : sent.length;
+  const ttl = cacheTtl(sent, options);
+  const written = onPage(sorted, options);
+  const entries: string[] = [];
+  // First, so that the page with the declarations that a model reads has it.
+  if (deferral && options.defer && read < sent.length && written(sorted[0])) entries.push(compactJson(deferral.tool(options.defer.search)));
+  for (const [index, one] of sent.entries()) {
+    if (!written(one)) continue;
     const { open, close } = (useStrict.has(one) && one.strict) || one.loose;
-    return open + (index === sent.length - 1 ? breakpoint : "") + close;
-  });
-  return { body: `[${parts.join(",")}]`, leftOut };
-};
-
-const neutral = ({ name, description, parameters, cache, tool }: Declaration): JsonObject => ({
-  name,
-  description,
-  parameters,
-  ...(cache === undefined ? {} : { cache }),
-  ...(tool === undefined ? {} : { tool }),
-});
-
-const fragment = (format: ProviderFormat, { name, description }: Declaration, schema: JsonObject, strict: boolean): Fragment => {
-  const words: JsonObject = description === "" ? { name } : { name, description };
-  switch (format) {
-    case "anthropic":
-      return { open: openObject({ ...words, input_schema: schema, ...(strict ? { strict } : {}) }), close: "}" };
-    case "openai-chat":
-      return { open: `{"type":"function","function":${openObject({ ...words, parameters: schema, strict })}`, close: "}}" };
-    case "openai-responses":
-      return { open: openObject({ type: "function", ...words, parameters: schema, strict }), close: "}" };
+    const mark = index >= read ? (deferral?.mark ?? "") : "";
+    const point = breakpoint && ttl !== "off" && index === read - 1 ? breakpoint : null;
+    entries.push(open + mark + (point?.within && ttl !== "off" ? point.text(ttl) : "") + close);
+    if (point && !point.within && ttl !== "off") entries.push(point.text(ttl));
   }
+  return { body: dialect.list(entries), leftOut: leftOut.filter(({ one }) => written(one)).map(({ told }) => told) };
 };
 
-const openObject = (value: JsonValue): string => compactJson(value).slice(0, -1);
+/** Whether a declaration is on the page that is asked for. */
+const onPage = (sorted: readonly PreparedDeclaration[], { page }: RenderOptions): ((one: PreparedDeclaration | undefined) => boolean) => {
+  if (!page) return () => true;
+  const written = new Set(sorted.slice(page.start, page.end));
+  return (one) => one !== undefined && written.has(one);
+};
 
-const sift = (format: ProviderFormat, sorted: readonly PreparedDeclaration[]): { sent: PreparedDeclaration[]; leftOut: LeftOut[] } => {
+interface Sifted {
+  readonly sent: PreparedDeclaration[];
+  readonly leftOut: { readonly one: PreparedDeclaration; readonly told: LeftOut }[];
+}
+
+const sift = (format: DeclarationFormat, sorted: readonly PreparedDeclaration[]): Sifted => {
+  const sent: PreparedDeclaration[] = [];
+  const leftOut: Sifted["leftOut"] = [];
+  if (format === "neutral") return { sent: [...sorted], leftOut };
   const { mostTools } = providerRules[format];
   const counts = new Map<string, number>();
   for (const { name } of sorted) counts.set(name, (counts.get(name) ?? 0) + 1);
-  const sent: PreparedDeclaration[] = [];
-  const leftOut: LeftOut[] = [];
   for (const one of sorted) {
     const { name } = one;
     const [breach] = one.breaches;
+    const leave = (told: RuleBreach) => leftOut.push({ one, told: { name, ...told } });
     if (breach) {
-      leftOut.push({ name, ...breach });
+      leave(breach);
     } else if ((counts.get(name) ?? 0) > 1) {
-      leftOut.push({ name, rule: "DuplicateName", where: "/name", message: `several declarations are called "${name}"` });
+      leave({ rule: "DuplicateName", where: "/name", message: `several declarations are called "${name}"` });
     } else if (mostTools !== null && sent.length >= mostTools) {
-      leftOut.push({ name, rule: "TooManyTools", where: "", message: `${format} takes at most ${mostTools} tools; use search or a limit` });
+      leave({
+        rule: "TooManyTools",
+        where: "",
+        message: `${format} takes at most ${mostTools} tools; ask for fewer by search, names or namespace`,
+      });
     } else {
       sent.push(one);
     }
@@ -145,16 +151,16 @@ const sift = (format: ProviderFormat, sorted: readonly PreparedDeclaration[]): {
 
 /** In order of name, as many as the budgets hold. */
 const chooseStrict = (
-  format: ProviderFormat,
+  { strictUnasked, budget }: Dialect,
   sent: readonly PreparedDeclaration[],
-  options: RenderOptions,
+  { strict: asked = strictUnasked, reserve }: RenderOptions,
 ): ReadonlySet<PreparedDeclaration> => {
   const chosen = new Set<PreparedDeclaration>();
-  if (options.strict === false) return chosen;
-  let { tools, optionals, unions } = strictBudgets[format];
-  tools -= options.reserve?.tools ?? 0;
-  optionals -= options.reserve?.optionals ?? 0;
-  unions -= options.reserve?.unions ?? 0;
+  if (!asked) return chosen;
+  let { tools, optionals, unions } = budget;
+  tools -= reserve?.tools ?? 0;
+  optionals -= reserve?.optionals ?? 0;
+  unions -= reserve?.unions ?? 0;
   for (const one of sent) {
     const { strict } = one;
     if (!strict || tools < 1 || strict.optionals > optionals || strict.unions > unions) continue;
@@ -166,8 +172,8 @@ const chooseStrict = (
   return chosen;
 };
 
-const cacheControl = (sent: readonly PreparedDeclaration[], options: RenderOptions): string => {
-  const asked = sent.some(({ cache }) => cache === "1h") ? "1h" : sent.some(({ cache }) => cache === "5m") ? "5m" : "off";
-  const ttl = options.cache ?? asked;
-  return ttl === "off" ? "" : `,"cache_control":{"type":"ephemeral","ttl":"${ttl}"}`;
+const cacheTtl = (sent: readonly PreparedDeclaration[], { cache }: RenderOptions): "off" | CacheTtl => {
+  if (cache !== undefined) return cache;
+  if (sent.some((one) => one.cache === "1h")) return "1h";
+  return sent.some((one) => one.cache === "5m") ? "5m" : "off";
 };

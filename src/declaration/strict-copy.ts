@@ -1,5 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue, jsonObject } from "../api/json.ts";
 import type { ProviderFormat } from "./formats.ts";
+import { annotations, described, inWords, narrowing, words } from "./keywords.ts";
+import { circleIn, valueAt } from "./references.ts";
 import { base64Pattern } from "./schema.ts";
 import { mapChildren } from "./subschemas.ts";
 
@@ -29,37 +31,6 @@ interface StrictSubset {
 }
 
 const structure = ["type", "properties", "required", "additionalProperties", "items", "anyOf", "enum", "const", "$ref", "$defs"];
-const words = ["title", "description"];
-/** Say nothing about which values are admitted. */
-const annotations = new Set([
-  "$schema",
-  "$comment",
-  "default",
-  "examples",
-  "deprecated",
-  "readOnly",
-  "writeOnly",
-  "contentEncoding",
-  "contentMediaType",
-]);
-/** Only narrow what the rest admits. */
-const narrowing = new Set([
-  "minimum",
-  "maximum",
-  "exclusiveMinimum",
-  "exclusiveMaximum",
-  "multipleOf",
-  "minLength",
-  "maxLength",
-  "pattern",
-  "format",
-  "minItems",
-  "maxItems",
-  "uniqueItems",
-  "minProperties",
-  "maxProperties",
-]);
-
 const formats = ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
 
 const openAi: StrictSubset = {
@@ -85,27 +56,39 @@ const openAi: StrictSubset = {
   mostTextLength: 120_000,
 };
 
-const subsets: Readonly<Record<ProviderFormat, StrictSubset>> = {
-  anthropic: {
-    kept: new Set([...structure, ...words, "format"]),
-    formats: new Set([...formats, "uri"]),
-    everyPropertyRequired: false,
-    recursion: false,
-    mostLevels: 64,
-    mostProperties: 5000,
-    mostEnumValues: 1000,
-    mostTextLength: 120_000,
-  },
+const anthropic: StrictSubset = {
+  kept: new Set([...structure, ...words, "format"]),
+  formats: new Set([...formats, "uri"]),
+  everyPropertyRequired: false,
+  recursion: false,
+  mostLevels: 64,
+  mostProperties: 5000,
+  mostEnumValues: 1000,
+  mostTextLength: 120_000,
+};
+
+/** Null where declarations have no mark for strictness. */
+const subsets: Readonly<Record<ProviderFormat, StrictSubset | null>> = {
+  anthropic,
   "openai-chat": openAi,
   "openai-responses": openAi,
+  gemini: null,
+  bedrock: anthropic,
+  mcp: null,
 };
 
 /** The provider's strict copy; null where the schema means something that strictness can't keep, so that it must be sent without. */
 export const strictCopy = (schema: JsonObject, provider: ProviderFormat): StrictCopy | null => {
-  const copier = new StrictCopier(subsets[provider]);
+  const subset = subsets[provider];
+  if (!subset || (!subset.recursion && circleIn(schema) !== null)) return null;
   try {
+    const copier = new StrictCopier(subset);
     const copy = copier.copy(schema, 1);
-    return copier.withinSizes() ? { schema: copy, optionals: copier.optionals, unions: copier.unions } : null;
+    // Without recursion a provider may well write every reference out, so each is counted as what it leads to.
+    const { $defs, ...rest } = schema;
+    const counted = $defs === undefined || subset.recursion ? copier : new StrictCopier(subset, schema);
+    if (counted !== copier) counted.copy(rest, 1);
+    return counted.withinSizes() ? { schema: copy, optionals: counted.optionals, unions: counted.unions } : null;
   } catch (thrown) {
     if (thrown instanceof NotStrict) return null;
     throw thrown;
@@ -114,16 +97,23 @@ export const strictCopy = (schema: JsonObject, provider: ProviderFormat): Strict
 
 class NotStrict extends Error {}
 
+/** A schema that refers to the same part again and again stands for far more than its text. */
+const mostSubschemas = 10_000;
+
 class StrictCopier {
   readonly #subset: StrictSubset;
+  /** What references lead into, where they are to be followed. */
+  readonly #followed: JsonObject | null;
   optionals = 0;
   unions = 0;
   #properties = 0;
   #enumValues = 0;
   #textLength = 0;
+  #subschemas = 0;
 
-  constructor(subset: StrictSubset) {
+  constructor(subset: StrictSubset, followed: JsonObject | null = null) {
     this.#subset = subset;
+    this.#followed = followed;
   }
 
   withinSizes(): boolean {
@@ -132,7 +122,7 @@ class StrictCopier {
   }
 
   copy(schema: JsonValue, level: number): JsonObject {
-    if (!isJsonObject(schema) || level > this.#subset.mostLevels) throw new NotStrict();
+    if (!isJsonObject(schema) || level > this.#subset.mostLevels || ++this.#subschemas > mostSubschemas) throw new NotStrict();
     if (schema.$ref !== undefined) return this.#reference(schema, level);
     const types = [schema.type].flat();
     if (schema.type === undefined && schema.anyOf === undefined && schema.enum === undefined && schema.const === undefined)
@@ -146,14 +136,13 @@ class StrictCopier {
     const kept: [string, JsonValue][] = [];
     for (const [keyword, value] of Object.entries(schema)) {
       if (this.#keeps(keyword, value)) kept.push([keyword, value]);
-      else if (keyword === "contentEncoding") told.push(`${value}`);
-      else if (narrowing.has(keyword)) told.push(...inWords(keyword, value));
+      else if (keyword === "contentEncoding" || narrowing.has(keyword)) told.push(...inWords(keyword, value));
       else if (!annotations.has(keyword)) throw new NotStrict();
     }
     const copy = mapChildren(jsonObject(kept), (child) => (child === false ? false : this.copy(child, level + 1)));
     // OpenAI asks for the list even where it is empty.
     if (types.includes("object") && this.#subset.everyPropertyRequired && copy.required === undefined) copy.required = [];
-    return told.length === 0 ? copy : { ...copy, description: [schema.description, `(${told.join(", ")})`].filter(Boolean).join(" ") };
+    return told.length === 0 ? copy : { ...copy, description: described(schema.description, told) };
   }
 
   #keeps(keyword: string, value: JsonValue): boolean {
@@ -166,9 +155,10 @@ class StrictCopier {
   /** Beside a reference providers take nothing but words, and some not even those. */
   #reference(schema: JsonObject, level: number): JsonObject {
     const reference = schema.$ref;
-    if (typeof reference !== "string" || !reference.startsWith("#/$defs/") || !this.#subset.recursion || level === 1) throw new NotStrict();
-    const meaning = Object.keys(schema).filter((keyword) => keyword !== "$ref" && !annotations.has(keyword) && !words.includes(keyword));
+    if (typeof reference !== "string" || !reference.startsWith("#/$defs/") || level === 1) throw new NotStrict();
+    const meaning = Object.keys(schema).filter((keyword) => keyword !== "$ref" && !annotations.has(keyword) && !words.has(keyword));
     if (meaning.length > 0) throw new NotStrict();
+    if (this.#followed) this.copy(valueAt(this.#followed, reference.slice(1)) ?? null, level + 1);
     return { $ref: reference };
   }
 
@@ -177,7 +167,8 @@ class StrictCopier {
     // An object that is open on purpose stays open: closing it would forbid what the reviewer admitted.
     if (!isJsonObject(properties) || schema.additionalProperties !== false) throw new NotStrict();
     const names = Object.keys(properties);
-    const required = new Set(Array.isArray(schema.required) ? schema.required : []);
+    const required = new Set<JsonValue>(Array.isArray(schema.required) ? schema.required : []);
+    if ([...required].some((name) => !Object.hasOwn(properties, String(name)))) throw new NotStrict();
     const optional = names.filter((name) => !required.has(name)).length;
     if (optional > 0 && this.#subset.everyPropertyRequired) throw new NotStrict();
     if (schema.properties === undefined) throw new NotStrict();
@@ -198,38 +189,4 @@ class StrictCopier {
 
 const raise = (): never => {
   throw new NotStrict();
-};
-
-const inWords = (keyword: string, value: JsonValue): string[] => {
-  if (keyword === "pattern" && value === base64Pattern) return [];
-  if (keyword === "uniqueItems") return value === true ? ["each item once"] : [];
-  const [, bound, of] = /^(min|max)(Length|Items|Properties)$/.exec(keyword) ?? [];
-  if (!bound) return [`${keyword} ${String(value)}`];
-  return [
-    `at ${bound === "min" ? "least" : "most"} ${String(value)} ${of === "Length" ? "characters" : of === "Items" ? "items" : "properties"}`,
-  ];
-};
-
-/**
- * The copy for a provider without strictness: the reviewed schema, with what its API insists on. OpenAI's refuses arrays without `items` and objects
- * without `properties` even then.
- */
-export const looseCopy = (schema: JsonObject, provider: ProviderFormat): JsonObject =>
-  provider === "anthropic" ? schema : completed(schema);
-
-const completed = (schema: JsonObject): JsonObject => {
-  const copy = mapChildren(schema, (child) => (isJsonObject(child) ? completed(child) : child));
-  const types = [schema.type].flat();
-  if (types.includes("object") && copy.properties === undefined) copy.properties = {};
-  if (!types.includes("array") || isJsonObject(copy.items)) return copy;
-  if (!Array.isArray(copy.prefixItems)) return { ...copy, items: {} };
-  const { prefixItems, items: _items, ...rest } = copy;
-  const order = `(items in this order: ${(copy.prefixItems as readonly JsonValue[]).map(nameOfType).join(", ")})`;
-  return { ...rest, items: { anyOf: prefixItems ?? [] }, description: [schema.description, order].filter(Boolean).join(" ") };
-};
-
-const nameOfType = (schema: JsonValue): string => {
-  if (!isJsonObject(schema)) return "anything";
-  if (typeof schema.description === "string" && schema.description.length < 60) return schema.description;
-  return typeof schema.type === "string" ? schema.type : "one of several types";
 };

@@ -42,9 +42,9 @@ export function* childrenOf(schema: JsonObject): Generator<Child> {
 }
 
 /** A copy of a schema in which each subschema directly under it is replaced. Keywords keep their order. */
-export const mapChildren = (schema: JsonObject, replace: (child: JsonValue) => JsonValue): Record<string, JsonValue> => {
+export const mapChildren = (schema: JsonObject, replace: (child: JsonValue, keyword: string) => JsonValue): Record<string, JsonValue> => {
   const copy: Record<string, JsonValue> = Object.create(null);
-  for (const [keyword, value] of Object.entries(schema)) copy[keyword] = replaced(keyword, value, replace);
+  for (const [keyword, value] of Object.entries(schema)) copy[keyword] = replaced(keyword, value, (child) => replace(child, keyword));
   return copy;
 };
 

@@ -167,6 +167,8 @@ test("providers that would refuse the declaration and characters that hide are n
       ["anthropic", "/parameters/anyOf"],
       ["openai-chat", "/parameters/anyOf"],
       ["openai-responses", "/parameters/anyOf"],
+      ["gemini", "/parameters/properties/a b"],
+      ["bedrock", "/parameters/anyOf"],
     ],
   );
   assert.deepEqual(status.hiddenCharacters, [{ path: "/description", codePoint: "U+200B", name: "ZERO WIDTH SPACE" }]);
