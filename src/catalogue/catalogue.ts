@@ -23,6 +23,7 @@ import { ToolSearch } from "./search.ts";
 import { withSearchTool } from "./search-tool.ts";
 import { catalogueServer, defaultServerLimits, type ServerLimits } from "./server.ts";
 import type { CatalogueState } from "./state.ts";
+import type { CallTracing } from "./tracing.ts";
 import { defaultWatchLimits, Watches, type WatchLimits } from "./watch.ts";
 
 /** What a catalogue is made of: the rules, which are pure, and its edges. */
@@ -33,6 +34,8 @@ export interface CatalogueDeps extends Omit<AdmissionDeps, "judge" | "allowances
   readonly counters?: Counters;
   /** What requests and calls are counted in; without it they aren't. */
   readonly metrics?: MetricsRegistry;
+  /** Makes spans of requests and calls; without it there are none. */
+  readonly tracing?: CallTracing;
 }
 
 export interface CatalogueConfig {
@@ -61,7 +64,7 @@ export interface Catalogue {
 }
 
 /** The catalogue's HTTP server: docs/catalogue.md says what it answers. */
-export const createCatalogue = ({ metrics = noMetrics, ...deps }: CatalogueDeps, config: CatalogueConfig): Catalogue => {
+export const createCatalogue = ({ metrics = noMetrics, tracing, ...deps }: CatalogueDeps, config: CatalogueConfig): Catalogue => {
   const { policy = defaultCallPolicy, limits = defaultServerLimits, explainsTo = policy.explainsTo } = config;
   const { report } = deps;
   const watches = new Watches(deps.state, config.watchLimits ?? defaultWatchLimits);
@@ -69,14 +72,15 @@ export const createCatalogue = ({ metrics = noMetrics, ...deps }: CatalogueDeps,
   const bodies = new BodyBudget(limits.heldBodyBytes);
   const lists = new DeclarationLists();
   const search = new ToolSearch(deps.state);
-  const admission = new Admission({
+  const admissionDeps: AdmissionDeps = {
     ...deps,
     dispatch: countedDispatch(metrics, deps.dispatch),
     journal: countedJournal(metrics, deps.journal),
     judge: callJudge(policy),
     withOwnTools: (offered, { name, format = "neutral" }) => withSearchTool(offered, { name, format }, { search, lists }),
     allowances: new Allowances(deps.counters ?? new ProcessCounters(deps.monotonic), policy.denials),
-  });
+  };
+  const admission = tracing ? tracing.admission(admissionDeps) : new Admission(admissionDeps);
   const mcp: McpParts = {
     offers,
     lists: new ToolLists(),
@@ -105,6 +109,7 @@ export const createCatalogue = ({ metrics = noMetrics, ...deps }: CatalogueDeps,
     ...(config.tls === undefined ? {} : { tls: config.tls }),
   });
   countRequests(server, { metrics, monotonic: deps.monotonic });
+  tracing?.follow(server);
   gaugeState(metrics, deps.state);
   return {
     server,

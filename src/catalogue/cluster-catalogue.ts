@@ -29,6 +29,7 @@ import { dispatchToHost } from "./dispatch.ts";
 import type { Journal } from "./journal.ts";
 import { CatalogueState } from "./state.ts";
 import { tokenReviewer } from "./token-review.ts";
+import type { CallTracing } from "./tracing.ts";
 
 export interface ClusterCatalogueSettings {
   readonly address: string;
@@ -58,6 +59,8 @@ export interface ClusterCatalogueDeps {
   readonly tell: (event: ClusterCatalogueEvent) => void;
   /** Metrics, those of the client among them, and where they are served together with the probes. */
   readonly telemetry?: { readonly metrics: ScrapedMetrics; readonly place: TelemetryPlace };
+  /** Makes spans of requests and calls. */
+  readonly tracing?: CallTracing;
 }
 
 /**
@@ -119,6 +122,7 @@ export const runClusterCatalogue = async (
         random: (bytes) => randomBytes(bytes),
         isReady,
         ...(telemetry && { metrics: telemetry.metrics }),
+        ...(deps.tracing && { tracing: deps.tracing }),
         report: fault("request"),
       },
       { hosts: settings.hosts, ...(tls === null ? {} : { tls }) },

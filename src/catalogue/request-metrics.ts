@@ -12,6 +12,12 @@ const routes: readonly (readonly [RegExp, string])[] = [
   [/^\/(healthz|readyz)(\?|$)/, "probe"],
 ];
 
+/** The route of a request, of a fixed list. */
+export const routeOf = ({ url = "" }: IncomingMessage): string => routes.find(([path]) => path.test(url))?.[1] ?? "other";
+
+/** The method, of a fixed list. */
+export const methodOf = ({ method = "" }: IncomingMessage): string => (knownMethods.has(method) ? method : "other");
+
 const knownMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "DELETE", "OPTIONS"]);
 
 export interface RequestMetricsOptions {
@@ -45,8 +51,8 @@ export const countRequests = (server: Pick<Server, "prependListener">, { metrics
     underWay.set({ route }, now);
   };
   server.prependListener("request", (request: IncomingMessage, response: ServerResponse) => {
-    const route = routes.find(([path]) => path.test(request.url ?? ""))?.[1] ?? "other";
-    const method = knownMethods.has(request.method ?? "") ? (request.method ?? "") : "other";
+    const route = routeOf(request);
+    const method = methodOf(request);
     const started = monotonic();
     count(route, 1);
     response.once("close", () => {

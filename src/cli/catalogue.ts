@@ -1,9 +1,10 @@
 import { ambitNamespace } from "../api/cluster-names.ts";
+import { messageOf } from "../api/errors.ts";
 import { type ClusterCatalogueSettings, runClusterCatalogue } from "../catalogue/cluster-catalogue.ts";
 import { loadAccess } from "../kube/access.ts";
 import { ClusterClient } from "../kube/client.ts";
 import { systemClock } from "../kube/clock.ts";
-import { telemetryAt } from "./telemetry.ts";
+import { telemetryAt, tracingAsked } from "./telemetry.ts";
 import type { Terminal } from "./terminal.ts";
 
 export interface CatalogueOptions {
@@ -29,6 +30,8 @@ export const catalogue = async (terminal: Terminal, options: CatalogueOptions): 
     userAgent: "ambit-catalogue",
     ...(telemetry && { metrics: telemetry.metrics }),
   });
+  const fault = (thrown: unknown): void => print({ time: timeOf(terminal), event: "fault", what: "traces", message: messageOf(thrown) });
+  const traces = await tracingAsked(terminal, fault);
   const asked = new AbortController();
   const stop = (): void => asked.abort();
   process.once("SIGTERM", stop);
@@ -40,8 +43,9 @@ export const catalogue = async (terminal: Terminal, options: CatalogueOptions): 
         ...surroundings,
         client,
         ...(telemetry && { telemetry }),
+        ...(traces.tracing && { tracing: traces.tracing }),
         journal: print,
-        tell: ({ kind, ...rest }) => print({ time: new Date(terminal.now()).toISOString(), event: kind, ...rest }),
+        tell: ({ kind, ...rest }) => print({ time: timeOf(terminal), event: kind, ...rest }),
       },
       asked.signal,
     );
@@ -49,8 +53,11 @@ export const catalogue = async (terminal: Terminal, options: CatalogueOptions): 
     process.removeListener("SIGTERM", stop);
     process.removeListener("SIGINT", stop);
     await client.close();
+    await traces.close();
   }
 };
+
+const timeOf = ({ now }: Terminal): string => new Date(now()).toISOString();
 
 const settingsOf = ({
   address,

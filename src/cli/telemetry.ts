@@ -1,5 +1,9 @@
+import { hostname } from "node:os";
+import type { CallTracing } from "../catalogue/tracing.ts";
 import { type ScrapedMetrics, scrapedMetrics } from "../telemetry/prometheus.ts";
 import type { TelemetryPlace } from "../telemetry/server.ts";
+import { startTraces } from "../telemetry/traces.ts";
+import type { Terminal } from "./terminal.ts";
 
 /** What `--telemetry-port` asks for; without it nothing is counted. */
 export const telemetryAt = (
@@ -7,3 +11,14 @@ export const telemetryAt = (
   address: string,
 ): { readonly metrics: ScrapedMetrics; readonly place: TelemetryPlace } | undefined =>
   port === undefined ? undefined : { metrics: scrapedMetrics(), place: { address, port } };
+
+/** What OpenTelemetry's variables ask for (docs/observability.md); where they name no collector nothing is loaded or made. */
+export const tracingAsked = async (
+  { env }: Terminal,
+  report: (fault: unknown) => void,
+): Promise<{ readonly tracing?: CallTracing; close(): Promise<void> }> => {
+  const traces = await startTraces({ env, instance: env.AMBIT_POD_NAME ?? hostname(), report });
+  if (traces === null) return { close: async () => {} };
+  const { CallTracing } = await import("../catalogue/tracing.ts");
+  return { tracing: new CallTracing(traces), close: traces.close };
+};

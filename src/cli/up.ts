@@ -11,7 +11,7 @@ import { LocalRuntime, type LocalSettings, type RuntimeEvent, type Summary } fro
 import { claimFolders } from "../local/volumes.ts";
 import { problemText } from "../manifests/problem.ts";
 import { cacheFolderOf, componentSource } from "./component-source.ts";
-import { telemetryAt } from "./telemetry.ts";
+import { telemetryAt, tracingAsked } from "./telemetry.ts";
 import { printable, type Terminal, tone } from "./terminal.ts";
 
 export interface UpOptions {
@@ -34,13 +34,18 @@ export const up = async (terminal: Terminal, folder: string, options: UpOptions)
   const settings = settingsOf(terminal, folder, options);
   const journal = journalOf(terminal, options);
   const telemetry = telemetryAt(options.telemetryPort, "127.0.0.1");
+  const hear = options.json
+    ? (event: RuntimeEvent) => terminal.out(`${JSON.stringify(eventLine(event))}\n`)
+    : (event: RuntimeEvent) => tell(terminal, settings, event);
+  const traces = await tracingAsked(terminal, (error) => hear({ kind: "fault", error }));
   const runtime = new LocalRuntime(settings, {
     fetchComponent: componentSource(terminal, settings.cacheFolder),
     journal: journal.write,
-    tell: options.json ? (event) => terminal.out(`${JSON.stringify(eventLine(event))}\n`) : (event) => tell(terminal, settings, event),
+    tell: hear,
     now: terminal.now,
     monotonic: () => performance.now(),
     ...(telemetry && { telemetry }),
+    ...(traces.tracing && { tracing: traces.tracing }),
   });
   const asked = endAsked();
   try {
@@ -51,6 +56,7 @@ export const up = async (terminal: Terminal, folder: string, options: UpOptions)
     asked.forget();
     await runtime.close();
     await journal.close();
+    await traces.close();
   }
 };
 

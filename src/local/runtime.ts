@@ -9,6 +9,7 @@ import { type Catalogue, createCatalogue } from "../catalogue/catalogue.ts";
 import { dispatchToHost, type HostDispatcher } from "../catalogue/dispatch.ts";
 import type { Journal } from "../catalogue/journal.ts";
 import { type CatalogueChange, type CatalogueId, CatalogueState, type ComponentKey, type LiveGrant } from "../catalogue/state.ts";
+import type { CallTracing } from "../catalogue/tracing.ts";
 import { loadManifests } from "../manifests/load.ts";
 import type { Problem } from "../manifests/problem.ts";
 import type { Manifest, ReadManifests } from "../manifests/read.ts";
@@ -66,6 +67,8 @@ export interface RuntimeDeps {
   readonly monotonic: () => number;
   /** Metrics, and where they are served together with the probes. */
   readonly telemetry?: { readonly metrics: ScrapedMetrics; readonly place: TelemetryPlace };
+  /** Makes spans of requests and calls. */
+  readonly tracing?: CallTracing;
 }
 
 /**
@@ -126,6 +129,7 @@ export class LocalRuntime {
         random: (bytes) => randomBytes(bytes),
         isReady: () => this.#hasLooked,
         ...(deps.telemetry && { metrics: deps.telemetry.metrics }),
+        ...(deps.tracing && { tracing: deps.tracing }),
         report: (error) => deps.tell({ kind: "fault", error }),
       },
       { hosts: ["localhost", "127.0.0.1", "[::1]"], explainsTo: (caller) => caller.user === developer.user },
