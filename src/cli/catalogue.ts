@@ -22,7 +22,7 @@ export interface CatalogueOptions {
 export const catalogue = async (terminal: Terminal, options: CatalogueOptions): Promise<void> => {
   const print = (line: object): void => terminal.out(`${JSON.stringify(line)}\n`);
   const access = await loadAccess(options.kubeconfig === undefined ? {} : { file: options.kubeconfig });
-  const telemetry = telemetryAt(options.telemetryPort, "::");
+  const telemetry = await telemetryAt(options.telemetryPort, "::");
   const surroundings = { clock: systemClock, random: Math.random };
   const client = new ClusterClient({
     ...surroundings,

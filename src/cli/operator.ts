@@ -27,7 +27,7 @@ export interface OperatorOptions {
 /** Runs a replica of the operator until it is asked to end. Everything it says is a JSON line on standard output. */
 export const operator = async (terminal: Terminal, options: OperatorOptions): Promise<void> => {
   const access = await loadAccess(options.kubeconfig === undefined ? {} : { file: options.kubeconfig });
-  const telemetry = telemetryAt(options.telemetryPort, "::");
+  const telemetry = await telemetryAt(options.telemetryPort, "::");
   const surroundings = { clock: systemClock, random: Math.random };
   const client = new ClusterClient({
     ...surroundings,

@@ -1,16 +1,19 @@
 import { hostname } from "node:os";
 import type { CallTracing } from "../catalogue/tracing.ts";
-import { type ScrapedMetrics, scrapedMetrics } from "../telemetry/prometheus.ts";
+import type { ScrapedMetrics } from "../telemetry/prometheus.ts";
 import type { TelemetryPlace } from "../telemetry/server.ts";
 import { startTraces } from "../telemetry/traces.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** What `--telemetry-port` asks for; without it nothing is counted. */
-export const telemetryAt = (
+export const telemetryAt = async (
   port: number | undefined,
   address: string,
-): { readonly metrics: ScrapedMetrics; readonly place: TelemetryPlace } | undefined =>
-  port === undefined ? undefined : { metrics: scrapedMetrics(), place: { address, port } };
+): Promise<{ readonly metrics: ScrapedMetrics; readonly place: TelemetryPlace } | undefined> => {
+  if (port === undefined) return undefined;
+  const { scrapedMetrics } = await import("../telemetry/prometheus.ts");
+  return { metrics: scrapedMetrics(), place: { address, port } };
+};
 
 /** What OpenTelemetry's variables ask for (docs/observability.md); where they name no collector nothing is loaded or made. */
 export const tracingAsked = async (

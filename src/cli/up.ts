@@ -33,7 +33,7 @@ export interface UpOptions {
 export const up = async (terminal: Terminal, folder: string, options: UpOptions): Promise<void> => {
   const settings = settingsOf(terminal, folder, options);
   const journal = journalOf(terminal, options);
-  const telemetry = telemetryAt(options.telemetryPort, "127.0.0.1");
+  const telemetry = await telemetryAt(options.telemetryPort, "127.0.0.1");
   const hear = options.json
     ? (event: RuntimeEvent) => terminal.out(`${JSON.stringify(eventLine(event))}\n`)
     : (event: RuntimeEvent) => tell(terminal, settings, event);
