@@ -54,11 +54,13 @@ export interface Answered {
   readonly retryAfterMs: number | null;
 }
 
+const blocksOf = ({ text, content }: CallAnswer): JsonValue => (content ?? [{ type: "text", text }]) as unknown as JsonValue;
+
 /** `{"content", "structuredContent"?, "isError", "outcome", "found"?, "label"?, "retryAfterMs"?, "reason"?}`; `reason` only for those who may know it. */
 export const answerCall = async (context: CallContext, request: CallRequest): Promise<Answered> => {
   const { admission, caller, offers } = context;
   const answer = await admission.call(caller, offers, request);
-  const body: Record<string, JsonValue> = { content: [{ type: "text", text: answer.text }] };
+  const body: Record<string, JsonValue> = { content: blocksOf(answer) };
   if (answer.outcome === "ok" && answer.structured !== undefined) body.structuredContent = answer.structured;
   body.isError = answer.outcome !== "ok";
   return { body: compactJson({ ...body, ...toldOf(context, answer) }), retryAfterMs: answer.retryAfterMs ?? null };

@@ -8,21 +8,20 @@ import { Invalid, Refused } from "../api/errors.ts";
 import type { ToolGrant } from "../api/generated/toolgrant.ts";
 import type { JsonValue } from "../api/json.ts";
 import { findTool } from "../grants/granted-tool.ts";
-import { folderOfWorkloads, lookAt } from "../local/look.ts";
+import { folderOfWorkloads } from "../local/look.ts";
 import { seenComponent } from "../local/observe.ts";
 import { loadManifests } from "../manifests/load.ts";
 import { problemText } from "../manifests/problem.ts";
 import { assertUsableSchema } from "../translate/schema-usable.ts";
 import { type ApprovalOptions, approveOrHint, askFor, codeToApprove, completed, shownGrant } from "./approval.ts";
-import { cacheFolderOf, componentSource } from "./component-source.ts";
+import { type LookOptions, look } from "./look.ts";
 import { unfolded } from "./manifest-text.ts";
 import type { Terminal } from "./terminal.ts";
 
-interface ApproveOptions extends ApprovalOptions {
+interface ApproveOptions extends ApprovalOptions, LookOptions {
   readonly grant?: string;
   readonly folder?: string;
   readonly reviewer?: string;
-  readonly cache?: string;
   readonly json?: boolean;
 }
 
@@ -46,14 +45,14 @@ const approveFile = async (terminal: Terminal, file: string, options: ApproveOpt
     throw new Invalid("GrantMissing", `${file} has no ToolGrant${options.grant === undefined ? "" : ` named ${options.grant}`}`);
 
   const folder = options.folder ? resolve(terminal.folder, options.folder) : await folderOfWorkloads(path, wanted);
-  const look = await lookAt(folder, componentSource(terminal, cacheFolderOf(terminal, options.cache)));
+  const found = await look(terminal, folder, options);
   const reviewer = options.reviewer ?? (await reviewerName(terminal.folder));
   const documents = parseAllDocuments(text, { compat: "yaml-1.1" }) as Document[];
   const approved: string[] = [];
   for (const written of wanted) {
     const grant = completed(written.object, options);
     const { namespace = "default" } = grant.metadata;
-    const workload = look.workloads.find(
+    const workload = found.workloads.find(
       ({ written: { object } }) =>
         object.metadata.name === grant.spec.tool.workload && (object.metadata.namespace ?? "default") === namespace,
     );
@@ -65,7 +64,7 @@ const approveFile = async (terminal: Terminal, file: string, options: ApproveOpt
         "NotOffered",
         `there is no component ${grant.spec.tool.workload}/${grant.spec.tool.component} in ${folder}; name its folder with --folder`,
       );
-    const judged = look.plan.grants.find(
+    const judged = found.plan.grants.find(
       ({ written: one }) => one.object.metadata.name === grant.metadata.name && (one.object.metadata.namespace ?? "default") === namespace,
     );
     const component = codeToApprove(grant, seen.digest, options);

@@ -3,16 +3,14 @@ import type { Declaration } from "../api/declaration.ts";
 import { declarationFormats, type ProviderFormat } from "../declaration/formats.ts";
 import { lintDeclaration } from "../declaration/provider-rules.ts";
 import { hiddenCharactersIn } from "../grants/hidden-characters.ts";
-import { lookAt } from "../local/look.ts";
 import { loadManifests } from "../manifests/load.ts";
 import type { problemText } from "../manifests/problem.ts";
 import { assertUsableSchema } from "../translate/schema-usable.ts";
-import { cacheFolderOf, componentSource } from "./component-source.ts";
+import { type LookOptions, look } from "./look.ts";
 import { Exit, exitCodes, printable, type Terminal, tone } from "./terminal.ts";
 
-interface CheckOptions {
+interface CheckOptions extends LookOptions {
   readonly schemasOnly?: boolean;
-  readonly cache?: string;
   readonly json?: boolean;
 }
 
@@ -36,10 +34,10 @@ export const check = async (terminal: Terminal, folder: string, options: CheckOp
     objects = read.objects.length;
     findings.push(...read.problems.map(problemFinding));
   } else {
-    const look = await lookAt(path, componentSource(terminal, cacheFolderOf(terminal, options.cache)));
-    objects = look.objects.length;
-    findings.push(...look.problems.map(problemFinding));
-    for (const { key, fault, unmatchedExclusions, notOffered } of look.plan.components) {
+    const found = await look(terminal, path, options);
+    objects = found.objects.length;
+    findings.push(...found.problems.map(problemFinding));
+    for (const { key, fault, unmatchedExclusions, notOffered } of found.plan.components) {
       const where = `${key.namespace}/${key.workload}/${key.component}`;
       if (fault) findings.push({ where, ...fault, severity: "error" });
       for (const entry of unmatchedExclusions)
@@ -52,12 +50,12 @@ export const check = async (terminal: Terminal, folder: string, options: CheckOp
       for (const one of notOffered)
         findings.push({ where, code: "NotOffered", message: `${one.function} is not offered: ${one.reason}`, severity: "notice" });
     }
-    for (const { written, judgement } of look.plan.grants) {
+    for (const { written, judgement } of found.plan.grants) {
       const where = `${written.file}:${written.line}:1`;
       for (const { code, message } of judgement.reasons)
         findings.push({ where, code, message, severity: judgement.phase === "Draft" ? "notice" : "error" });
     }
-    for (const { written } of look.plan.grants)
+    for (const { written } of found.plan.grants)
       findings.push(...declarationFindings(`${written.file}:${written.line}:1`, written.object.spec.declaration));
   }
   const errors = findings.filter(({ severity }) => severity === "error");

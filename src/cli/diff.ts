@@ -2,16 +2,15 @@ import { lstat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { Invalid } from "../api/errors.ts";
 import type { JudgedGrant } from "../local/desired.ts";
-import { folderOfWorkloads, lookAt } from "../local/look.ts";
+import { folderOfWorkloads } from "../local/look.ts";
 import { loadManifests } from "../manifests/load.ts";
 import { changeLines } from "./approval.ts";
-import { cacheFolderOf, componentSource } from "./component-source.ts";
+import { type LookOptions, look } from "./look.ts";
 import { grantReport } from "./review.ts";
 import { Exit, exitCodes, printable, type Terminal, tone } from "./terminal.ts";
 
-interface DiffOptions {
+interface DiffOptions extends LookOptions {
   readonly folder?: string;
-  readonly cache?: string;
   readonly json?: boolean;
 }
 
@@ -31,12 +30,11 @@ export const grantsAt = async (terminal: Terminal, path: string, options: DiffOp
   const found = await lstat(absolute).catch((cause: unknown) => {
     throw new Invalid("NoSuchFolder", `there is no file or folder ${path}`, undefined, { cause });
   });
-  const source = componentSource(terminal, cacheFolderOf(terminal, options.cache));
-  if (found.isDirectory()) return (await lookAt(absolute, source)).plan.grants;
+  if (found.isDirectory()) return (await look(terminal, absolute, options)).plan.grants;
   const { objects } = await loadManifests(absolute);
   const own = objects.filter((object) => object.kind === "ToolGrant");
   const folder = options.folder ? resolve(terminal.folder, options.folder) : await folderOfWorkloads(absolute, own);
-  const { plan } = await lookAt(folder, source);
+  const { plan } = await look(terminal, folder, options);
   return plan.grants.filter(({ written }) => resolve(written.file) === absolute);
 };
 

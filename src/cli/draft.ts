@@ -5,29 +5,28 @@ import { Invalid } from "../api/errors.ts";
 import type { Subject, ToolGrant } from "../api/generated/toolgrant.ts";
 import { grantedTool, toolText } from "../grants/granted-tool.ts";
 import { proposeGrants } from "../grants/proposals.ts";
-import { type Look, lookAt } from "../local/look.ts";
+import type { Look } from "../local/look.ts";
 import { seenComponent } from "../local/observe.ts";
 import { problemText } from "../manifests/problem.ts";
-import { cacheFolderOf, componentSource } from "./component-source.ts";
+import { type LookOptions, look } from "./look.ts";
 import { parseSubject } from "./subjects.ts";
 import { printable, type Terminal } from "./terminal.ts";
 
-interface DraftOptions {
+interface DraftOptions extends LookOptions {
   readonly component?: string;
   readonly out?: string;
   readonly subject: readonly string[];
-  readonly cache?: string;
   readonly json?: boolean;
 }
 
 /** Writes drafts for tools without a grant: to standard output, or a file each, never over one that exists. */
 export const draft = async (terminal: Terminal, folder: string, options: DraftOptions): Promise<void> => {
-  const look = await lookAt(resolve(terminal.folder, folder), componentSource(terminal, cacheFolderOf(terminal, options.cache)));
-  for (const problem of look.problems) terminal.err(`${printable(problemText(problem))}\n`);
-  for (const { key, fault } of look.plan.components) {
+  const found = await look(terminal, resolve(terminal.folder, folder), options);
+  for (const problem of found.problems) terminal.err(`${printable(problemText(problem))}\n`);
+  for (const { key, fault } of found.plan.components) {
     if (fault) terminal.err(`${key.workload}/${key.component} ${fault.code}: ${printable(fault.message)}\n`);
   }
-  const { drafts, skipped } = draftsOf(look, options.component, options.subject.map(parseSubject));
+  const { drafts, skipped } = draftsOf(found, options.component, options.subject.map(parseSubject));
   for (const line of skipped) terminal.err(`${printable(line)}\n`);
   if (options.out === undefined) {
     if (options.json)
@@ -59,11 +58,11 @@ interface Draft {
   readonly asks: readonly string[];
 }
 
-const draftsOf = (look: Look, component: string | undefined, subjects: readonly Subject[]): { drafts: Draft[]; skipped: string[] } => {
+const draftsOf = (found: Look, component: string | undefined, subjects: readonly Subject[]): { drafts: Draft[]; skipped: string[] } => {
   const drafts: Draft[] = [];
   const skipped: string[] = [];
-  const ungranted = new Set(look.plan.ungranted.map(({ key, tool }) => JSON.stringify([key.namespace, toolText(tool)])));
-  for (const { written, components } of look.workloads) {
+  const ungranted = new Set(found.plan.ungranted.map(({ key, tool }) => JSON.stringify([key.namespace, toolText(tool)])));
+  for (const { written, components } of found.workloads) {
     const { metadata } = written.object;
     const [namespace, workload] = [metadata.namespace ?? "default", metadata.name];
     const offered = [...components].map(([name, observation]) => ({ component: name, offered: seenComponent(observation)?.offered ?? [] }));

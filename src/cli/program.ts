@@ -4,6 +4,7 @@ import { AmbitError, Invalid, Refused, Stalled, Transient, Waiting } from "../ap
 import { ambitVersion } from "../api/version.ts";
 import { declarationFormats } from "../declaration/formats.ts";
 import { collect, withDecisionOptions } from "./decision-options.ts";
+import { withHostOptions } from "./host-options.ts";
 import { Exit, exitCodes, printable, type Terminal, tone } from "./terminal.ts";
 
 /**
@@ -17,10 +18,12 @@ export const program = (terminal: Terminal): Command => {
     .showHelpAfterError("(ambit --help tells the commands, ambit COMMAND --help their options)")
     .exitOverride();
 
-  ambit
-    .command("up")
-    .description("serve a folder of Workload and ToolGrant manifests on this machine, and follow its changes")
-    .argument("[folder]", "folder with manifests", ".")
+  withHostOptions(
+    ambit
+      .command("up")
+      .description("serve a folder of Workload and ToolGrant manifests on this machine, and follow its changes")
+      .argument("[folder]", "folder with manifests", "."),
+  )
     .option("--port <number>", "port of the catalogue, on loopback; 0 takes a free one", portOf, 7780)
     .option(
       "--token <token>",
@@ -28,9 +31,6 @@ export const program = (terminal: Terminal): Command => {
     )
     .option("--agent <namespace/name=token>", "bearer token of one ServiceAccount; may be repeated", collect, [])
     .option("--no-auth", "take every caller on loopback for the local developer, without a token")
-    .option("--volume <claim=folder>", "folder that stands in for a persistentVolumeClaim; may be repeated", collect, [])
-    .option("--resolve <host:port=address:port>", "dial this address for that host, whatever it is; may be repeated", collect, [])
-    .option("--allow-private <cidr>", "address range that tools may reach although it is private; may be repeated", collect, [])
     .option("--journal <file>", "write the journal there, a JSON line a decision (default: standard error at a terminal, nothing else)")
     .option(
       "--cache <folder>",
@@ -51,10 +51,12 @@ export const program = (terminal: Terminal): Command => {
     .option("--json", "print JSON")
     .action(async (component, options) => (await import("./inspect.ts")).inspect(terminal, component, options));
 
-  ambit
-    .command("draft")
-    .description("write a draft ToolGrant for each tool that has none: for a person to read, complete and approve")
-    .argument("[folder]", "folder with manifests", ".")
+  withHostOptions(
+    ambit
+      .command("draft")
+      .description("write a draft ToolGrant for each tool that has none: for a person to read, complete and approve")
+      .argument("[folder]", "folder with manifests", "."),
+  )
     .option("--component <workload/component>", "only tools of this component")
     .option("--out <folder>", "write one file a draft there (default: print YAML)")
     .option("--subject <subject>", "who may call: ServiceAccount:namespace/name, Group:name or User:name; may be repeated", collect, [])
@@ -62,22 +64,26 @@ export const program = (terminal: Terminal): Command => {
     .option("--json", "print JSON")
     .action(async (folder, options) => (await import("./draft.ts")).draft(terminal, folder, options));
 
-  ambit
-    .command("review")
-    .description("list the grants of a folder: live, draft or drifted, and why")
-    .argument("[folder]", "folder with manifests", ".")
+  withHostOptions(
+    ambit
+      .command("review")
+      .description("list the grants of a folder: live, draft or drifted, and why")
+      .argument("[folder]", "folder with manifests", "."),
+  )
     .addOption(cacheOption())
     .option("--json", "print JSON")
     .action(async (folder, options) => (await import("./review.ts")).review(terminal, folder, options));
 
   withDecisionOptions(
-    ambit
-      .command("approve")
-      .description("show what a model would read and what the tool may touch, then record the approval in the file")
-      .argument("<file...>", "files with ToolGrants")
-      .option("--yes", "approve without asking")
-      .option("--grant <name>", "only the grant of this name")
-      .option("--folder <folder>", "folder with the Workload (default: the file's, or the nearest above that has it)"),
+    withHostOptions(
+      ambit
+        .command("approve")
+        .description("show what a model would read and what the tool may touch, then record the approval in the file")
+        .argument("<file...>", "files with ToolGrants")
+        .option("--yes", "approve without asking")
+        .option("--grant <name>", "only the grant of this name")
+        .option("--folder <folder>", "folder with the Workload (default: the file's, or the nearest above that has it)"),
+    ),
   )
     .option("--reviewer <name>", "who approves, as recorded (default: git's user.email, or the user's name)")
     .option("--note <text>", "why, as recorded")
@@ -85,19 +91,23 @@ export const program = (terminal: Terminal): Command => {
     .option("--json", "print JSON")
     .action(async (files, options) => (await import("./approve.ts")).approveFiles(terminal, files, options));
 
-  ambit
-    .command("diff")
-    .description("tell what changed since each grant was approved; exits 1 where something did")
-    .argument("[path]", "folder with manifests, or one file of ToolGrants", ".")
+  withHostOptions(
+    ambit
+      .command("diff")
+      .description("tell what changed since each grant was approved; exits 1 where something did")
+      .argument("[path]", "folder with manifests, or one file of ToolGrants", "."),
+  )
     .option("--folder <folder>", "folder with the Workload, where the path is a file")
     .addOption(cacheOption())
     .option("--json", "print JSON")
     .action(async (path, options) => (await import("./diff.ts")).diff(terminal, path, options));
 
-  ambit
-    .command("check")
-    .description("check manifests, grants and declarations as a cluster and the providers would; exits 1 on problems")
-    .argument("[folder]", "folder with manifests", ".")
+  withHostOptions(
+    ambit
+      .command("check")
+      .description("check manifests, grants and declarations as a cluster and the providers would; exits 1 on problems")
+      .argument("[folder]", "folder with manifests", "."),
+  )
     .option("--schemas-only", "check the manifests alone; read no component")
     .addOption(cacheOption())
     .option("--json", "print JSON")

@@ -1,27 +1,25 @@
 import { resolve } from "node:path";
 import { farName } from "../grants/granted-tool.ts";
 import type { JudgedGrant } from "../local/desired.ts";
-import { lookAt } from "../local/look.ts";
 import { problemText } from "../manifests/problem.ts";
 import { subjectsText } from "./approval.ts";
-import { cacheFolderOf, componentSource } from "./component-source.ts";
+import { type LookOptions, look } from "./look.ts";
 import { printable, type Terminal, table, tone } from "./terminal.ts";
 
-interface ReviewOptions {
-  readonly cache?: string;
+interface ReviewOptions extends LookOptions {
   readonly json?: boolean;
 }
 
 /** Lists what every grant of a folder is worth now. */
 export const review = async (terminal: Terminal, folder: string, options: ReviewOptions): Promise<void> => {
-  const look = await lookAt(resolve(terminal.folder, folder), componentSource(terminal, cacheFolderOf(terminal, options.cache)));
+  const found = await look(terminal, resolve(terminal.folder, folder), options);
   if (options.json) {
-    const { problems, plan } = look;
+    const { problems, plan } = found;
     terminal.out(`${JSON.stringify({ problems, grants: plan.grants.map(grantReport), ungranted: plan.ungranted }, null, 2)}\n`);
     return;
   }
-  for (const problem of look.problems) terminal.err(`${printable(problemText(problem))}\n`);
-  const rows = look.plan.grants.map(({ written, judgement }) => [
+  for (const problem of found.problems) terminal.err(`${printable(problemText(problem))}\n`);
+  const rows = found.plan.grants.map(({ written, judgement }) => [
     judgement.phase,
     written.object.spec.declaration.name || "(no name)",
     written.object.metadata.name,
@@ -29,12 +27,12 @@ export const review = async (terminal: Terminal, folder: string, options: Review
     judgement.reasons.map(({ code, message }) => `${code}: ${message}`).join("; "),
   ]);
   if (rows.length > 0) terminal.out(printable(table([["PHASE", "TOOL", "GRANT", "FOR", "WHY"], ...rows])));
-  for (const { key, fault } of look.plan.components) {
+  for (const { key, fault } of found.plan.components) {
     if (fault) terminal.out(`${tone(terminal, "bad", `${key.workload}/${key.component}`)} ${fault.code}: ${printable(fault.message)}\n`);
   }
-  for (const { key, tool } of look.plan.ungranted)
+  for (const { key, tool } of found.plan.ungranted)
     terminal.out(`No grant  ${printable(farName(tool))} of ${key.workload}/${key.component}: \`ambit draft\` writes one\n`);
-  if (rows.length === 0 && look.plan.ungranted.length === 0) terminal.out("There is no grant and no tool here.\n");
+  if (rows.length === 0 && found.plan.ungranted.length === 0) terminal.out("There is no grant and no tool here.\n");
 };
 
 export const grantReport = ({ written, judgement }: JudgedGrant) => ({

@@ -8,21 +8,18 @@ import type { ComponentKey } from "../catalogue/state.ts";
 import { farName } from "../grants/granted-tool.ts";
 import type { JudgedGrant } from "../local/desired.ts";
 import { LocalRuntime, type LocalSettings, type RuntimeEvent, type Summary } from "../local/runtime.ts";
-import { claimFolders } from "../local/volumes.ts";
 import { problemText } from "../manifests/problem.ts";
 import { cacheFolderOf, componentSource } from "./component-source.ts";
+import { type HostOptions, hostSettings } from "./host-options.ts";
 import { telemetryAt, tracingAsked } from "./telemetry.ts";
 import { printable, type Terminal, tone } from "./terminal.ts";
 
-export interface UpOptions {
+export interface UpOptions extends HostOptions {
   readonly port: number;
   readonly token?: string;
   readonly agent: readonly string[];
   /** Commander's spelling of --no-auth. */
   readonly auth: boolean;
-  readonly volume: readonly string[];
-  readonly resolve: readonly string[];
-  readonly allowPrivate: readonly string[];
   readonly journal?: string;
   readonly cache?: string;
   readonly telemetryPort?: number;
@@ -65,9 +62,7 @@ export const settingsOf = (terminal: Terminal, folder: string, options: UpOption
   port: options.port,
   developerToken: options.auth ? (options.token ?? randomBytes(18).toString("base64url")) : null,
   agents: options.agent.map(agentOf),
-  claims: claimFolders(options.volume, (path) => resolve(terminal.folder, path)),
-  hostOverrides: Object.fromEntries(options.resolve.map(overrideOf)),
-  privateRanges: options.allowPrivate,
+  ...hostSettings(terminal, options),
   cacheFolder: cacheFolderOf(terminal, options.cache),
 });
 
@@ -76,12 +71,6 @@ const agentOf = (text: string): LocalSettings["agents"][number] => {
   if (!namespace || !name || !token)
     throw new Invalid("AgentOptionInvalid", `--agent takes namespace/name=token, not ${JSON.stringify(text.split("=")[0])}`);
   return { namespace, name, token };
-};
-
-const overrideOf = (text: string): [string, string] => {
-  const at = text.indexOf("=");
-  if (at < 1) throw new Invalid("ResolveOptionInvalid", `--resolve takes host:port=address:port, not ${JSON.stringify(text)}`);
-  return [text.slice(0, at), text.slice(at + 1)];
 };
 
 /** Both signals that ask a program to end; a second one ends it at once, by the default that is then back in force. */

@@ -6,9 +6,10 @@ import type { Problem } from "../manifests/problem.ts";
 import type { Manifest, Written } from "../manifests/read.ts";
 import { assertUsableSchema } from "../translate/schema-usable.ts";
 import { decide, type Plan } from "./desired.ts";
+import type { ListTools } from "./list-tools.ts";
 import { ComponentObserver, type FetchComponent, type WorkloadObservation } from "./observe.ts";
 
-/** A folder of manifests as it is now, judged; nothing runs. */
+/** A folder of manifests as it is now, judged. */
 export interface Look {
   readonly objects: readonly Manifest[];
   readonly problems: readonly Problem[];
@@ -17,10 +18,12 @@ export interface Look {
 }
 
 /** Reads a folder and its components and judges its grants: what `ambit up` would serve. Throws what `loadManifests` throws. */
-export const lookAt = async (folder: string, fetchComponent: FetchComponent): Promise<Look> => {
+export const lookAt = async (folder: string, fetchComponent: FetchComponent, listTools: ListTools): Promise<Look> => {
   const { objects, problems } = await loadManifests(folder, { assertUsableSchema });
   const written = objects.filter((object) => object.kind === "Workload");
-  const workloads = await new ComponentObserver(fetchComponent).observe(written);
+  const observed = await new ComponentObserver(fetchComponent).observe(written);
+  const hosts = decide({ workloads: observed, grants: [] }).hosts.filter((host) => host.listsTools);
+  const workloads = hosts.length > 0 ? (await listTools(hosts)).addTo(observed) : observed;
   const grants = objects.filter((object) => object.kind === "ToolGrant");
   return { objects, problems, workloads, plan: decide({ workloads, grants, assertUsableSchema }) };
 };

@@ -1,14 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
 import { AmbitError } from "../api/errors.ts";
 import { canonicalJson, type JsonObject } from "../api/json.ts";
 import { type Authenticate, type Caller, serviceAccountCaller } from "../catalogue/caller.ts";
 import { type Catalogue, createCatalogue } from "../catalogue/catalogue.ts";
 import { dispatchToHost, type HostDispatcher } from "../catalogue/dispatch.ts";
 import type { Journal } from "../catalogue/journal.ts";
-import { type CatalogueChange, type CatalogueId, CatalogueState, type ComponentKey, type LiveGrant } from "../catalogue/state.ts";
+import { type CatalogueChange, type CatalogueId, CatalogueState, type LiveGrant } from "../catalogue/state.ts";
 import type { CallTracing } from "../catalogue/tracing.ts";
 import { loadManifests } from "../manifests/load.ts";
 import type { Problem } from "../manifests/problem.ts";
@@ -16,9 +15,10 @@ import type { Manifest, ReadManifests } from "../manifests/read.ts";
 import type { ScrapedMetrics } from "../telemetry/prometheus.ts";
 import { serveTelemetry, type TelemetryPlace, type TelemetryServer } from "../telemetry/server.ts";
 import { assertUsableSchema } from "../translate/schema-usable.ts";
-import { type DesiredHost, decide, type JudgedGrant, liveGrant, type Plan } from "./desired.ts";
+import { decide, type JudgedGrant, liveGrant, type Plan } from "./desired.ts";
 import { type FolderWatch, watchFolder } from "./folder-watch.ts";
 import { type FleetEvent, HostFleet } from "./host-fleet.ts";
+import { hostPlaces } from "./host-places.ts";
 import { Listings } from "./listings.ts";
 import { ComponentObserver, type FetchComponent, seenComponent, type WorkloadObservation } from "./observe.ts";
 import { OperatorKeys } from "./operator-keys.ts";
@@ -110,7 +110,7 @@ export class LocalRuntime {
         this.#lookAgain = true;
         if (this.#hasLooked) void this.look();
       },
-      place: (host) => this.#place(host),
+      place: hostPlaces(this.#volumes, settings.cacheFolder, (claim, folder) => deps.tell({ kind: "claim-folder-made", claim, folder })),
       hostOverrides: settings.hostOverrides,
       privateRanges: settings.privateRanges,
       publish: (changes) => this.#state.apply(changes),
@@ -281,20 +281,7 @@ export class LocalRuntime {
     }
     return changes;
   }
-
-  async #place(host: DesiredHost) {
-    const { namespace } = host.key;
-    const cacheFolder = join(this.#settings.cacheFolder, "hosts", folderName(host.key));
-    await mkdir(cacheFolder, { recursive: true });
-    const mounts = await this.#volumes.mount(namespace, host.mounts, (claim, folder) =>
-      this.#deps.tell({ kind: "claim-folder-made", claim, folder }),
-    );
-    return { mounts, cacheFolder };
-  }
 }
-
-/** One cache a component, as each pod has its own: a host may write there, and must not write what another reads. */
-const folderName = ({ namespace, workload, component }: ComponentKey): string => `${namespace}.${workload}.${component}`;
 
 const authenticatorOf = ({ developerToken, agents }: LocalSettings): Authenticate => {
   if (developerToken === null) return everyoneIs(developer);
