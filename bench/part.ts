@@ -1,12 +1,14 @@
 import { catalogueFigures } from "./catalogue.ts";
 import { endToEndFigures } from "./end-to-end.ts";
 import { freshInstanceFigures } from "./fresh-instance.ts";
+import { mcpFigures } from "./mcp.ts";
 import type { Figure } from "./measure.ts";
 
 /** `node bench/part.ts NAME`: measures one part in a process of its own and prints its figures as JSON. */
 export const parts = {
   "fresh instances inside the host": freshInstanceFigures,
   "calls end to end": endToEndFigures,
+  "calls over MCP": mcpFigures,
   "declarations at 10,000 grants": catalogueFigures,
 } satisfies Record<string, () => Promise<Figure[]>>;
 

@@ -8,6 +8,7 @@ import { canInstall, installPackages } from "../test/cluster/requirements.ts";
 import { whyNoCluster } from "../test/cluster/start-node.ts";
 import { testImage } from "../test/cluster/test-image.ts";
 import { apiTools, buildTools } from "../test/cluster/tools.ts";
+import { installInspector } from "../test/conformance/inspector.ts";
 import { buildRegistry } from "../test/registry/binary.ts";
 import { storePackage, whyNoStore } from "../test/support/counter-store.ts";
 import { buildImage } from "./image/build.ts";
@@ -35,6 +36,10 @@ const registry = async (say: Say): Promise<undefined> => {
 /** What replicas of the catalogue count in. */
 const counterStore = async (say: Say): Promise<undefined> => {
   if (whyNoStore() !== null && canInstall()) installPackages([storePackage], say);
+};
+
+const inspector = async (say: Say): Promise<undefined> => {
+  await installInspector(say);
 };
 
 const apiServer = async (say: Say): Promise<undefined> => {
@@ -72,7 +77,7 @@ export const suites = {
     folders: ["unit", "integration", "conformance"],
     together: availableParallelism(),
     timeoutMs: 180_000,
-    preparations: [registry, counterStore],
+    preparations: [registry, counterStore, inspector],
   },
   api: { folders: ["api"], together: availableParallelism(), timeoutMs: 600_000, preparations: [apiServer] },
   // They share one node, its world and what is installed there.

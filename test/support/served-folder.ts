@@ -5,7 +5,10 @@ import { ambit, type RunningUp, startUp } from "./ambit-command.ts";
 
 /** A folder with one component, its tools drafted and approved as a person would, and `ambit up` to serve it. */
 export interface ServedFolder {
-  readonly start: () => Promise<RunningUp>;
+  /** The folder of manifests; drafts and approved grants are in `grants` below. */
+  readonly manifests: string;
+  /** `more` are further arguments of `up`. */
+  readonly start: (...more: readonly string[]) => Promise<RunningUp>;
   readonly remove: () => Promise<void>;
 }
 
@@ -19,7 +22,8 @@ spec:
   - {name: tool, image: 'file:tool.wasm'}
 `;
 
-export const prepareFolder = async (component: string): Promise<ServedFolder> => {
+/** `isWanted` chooses by the names of tools; the others stay drafts. */
+export const prepareFolder = async (component: string, isWanted: (tool: string) => boolean = () => true): Promise<ServedFolder> => {
   const folder = await mkdtemp(join(tmpdir(), "ambit-bench-"));
   const cache = ["--cache", join(folder, "cache")];
   const manifests = join(folder, "manifests");
@@ -27,10 +31,12 @@ export const prepareFolder = async (component: string): Promise<ServedFolder> =>
   await cp(component, join(manifests, "tool.wasm"));
   await writeFile(join(manifests, "workload.yaml"), workload);
   await run("draft", manifests, "--out", join(manifests, "grants"), "--subject", "ServiceAccount:agents/bench", ...cache);
-  const { grants } = JSON.parse(await run("review", manifests, "--json", ...cache)) as { grants: { file: string }[] };
-  await run("approve", "--yes", "--read-only", "--reviewer", "bench", ...cache, ...grants.map(({ file }) => file));
+  const { grants } = JSON.parse(await run("review", manifests, "--json", ...cache)) as { grants: { file: string; name: string }[] };
+  const chosen = grants.filter(({ name }) => isWanted(name));
+  await run("approve", "--yes", "--read-only", "--reviewer", "bench", ...cache, ...chosen.map(({ file }) => file));
   return {
-    start: () => startUp(manifests, ["--token", token, "--journal", "/dev/null", ...cache]),
+    manifests,
+    start: (...more) => startUp(manifests, ["--token", token, "--journal", "/dev/null", ...cache, ...more]),
     remove: () => rm(folder, { recursive: true, force: true }),
   };
 };
