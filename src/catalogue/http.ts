@@ -8,8 +8,8 @@ export class HttpError extends AmbitError {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
 
-  constructor(status: number, code: string, message: string, headers: Readonly<Record<string, string>> = {}) {
-    super(code, message);
+  constructor(status: number, code: string, message: string, headers: Readonly<Record<string, string>> = {}, options?: ErrorOptions) {
+    super(code, message, options);
     this.status = status;
     this.headers = headers;
   }
@@ -123,11 +123,15 @@ const readBytes = (request: IncomingMessage, maxBytes: number, take: (bytes: num
       isWhole = true;
       resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size));
     });
-    request.on("error", reject);
+    // A request's only error is that its connection is gone: the caller's doing, or its network's.
+    request.on("error", (cause) => reject(incomplete(cause)));
     request.on("close", () => {
-      if (!isWhole) reject(new HttpError(400, "BodyIncomplete", "the connection ended before the body did"));
+      if (!isWhole) reject(incomplete());
     });
   });
+
+const incomplete = (cause?: Error): HttpError =>
+  new HttpError(400, "BodyIncomplete", "the connection ended before the body did", {}, cause && { cause });
 
 /** Sends one whole answer. Nothing of ours may be kept by a shared cache or read as another type. */
 export const respond = (

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerOptions, type ServerResponse } from "node:http";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
+import type { Socket } from "node:net";
 import type { SecureContextOptions } from "node:tls";
 import { Invalid, Transient } from "../api/errors.ts";
 import { isTurnFormat } from "../declaration/formats.ts";
@@ -7,6 +8,7 @@ import type { Admission } from "./admission.ts";
 import type { BodyBudget } from "./body-budget.ts";
 import { type Authenticate, type Caller, callerKey } from "./caller.ts";
 import { answerCall, answerTurn, callRequestIn } from "./calls.ts";
+import { type ConnectionLimits, Connections } from "./connections.ts";
 import { countOf, type DeclarationLists, declarationParameters, formatOf } from "./declarations.ts";
 import { bearerToken, guardRequest, HttpError, type HttpGuard, queryOf, readJsonText, respond, respondError } from "./http.ts";
 import { answerMcp, type McpParts } from "./mcp/endpoint.ts";
@@ -15,7 +17,7 @@ import { openApiText } from "./openapi.ts";
 import { searchLimits, type ToolSearch } from "./search.ts";
 import type { Watches } from "./watch.ts";
 
-export interface ServerLimits {
+export interface ServerLimits extends ConnectionLimits {
   /** Bytes of a request's body: one call, or a turn of them. */
   readonly bodyBytes: number;
   /** Bytes of all bodies that are held at one time. */
@@ -35,6 +37,7 @@ export const defaultServerLimits: ServerLimits = {
   requestMs: 30_000,
   idleMs: 15 * 60_000,
   connections: 4096,
+  connectionsPerAddress: 1024,
 };
 
 export interface ServerParts {
@@ -201,8 +204,9 @@ export const catalogueServer = (parts: ServerParts): Server | TlsServer => {
     keepAliveTimeout: 60_000,
     maxHeaderSize: 32 * 1024,
   };
+  const connections = new Connections(limits);
   const listener: RequestListener = (request, response) => {
-    const answered = handle(parts, request, response).catch((thrown: unknown) => {
+    const answered = handle(parts, connections, request, response).catch((thrown: unknown) => {
       if (!isCallersFault(thrown)) parts.report(thrown);
       if (response.headersSent) response.destroy();
       else respondError(response, thrown);
@@ -213,7 +217,7 @@ export const catalogueServer = (parts: ServerParts): Server | TlsServer => {
     });
   };
   const server = tls === undefined ? createServer(options, listener) : createTlsServer({ ...options, ...secure(tls) }, listener);
-  server.maxConnections = limits.connections;
+  server.on("connection", (socket: Socket) => connections.opened(socket));
   server.setTimeout(limits.idleMs);
   return server;
 };
@@ -227,7 +231,7 @@ const secure = (tls: SecureContextOptions): SecureContextOptions & { readonly ha
 
 const isCallersFault = (thrown: unknown): boolean => thrown instanceof HttpError || thrown instanceof Invalid;
 
-const handle = async (parts: ServerParts, request: IncomingMessage, response: ServerResponse): Promise<void> => {
+const handle = async (parts: ServerParts, connections: Connections, request: IncomingMessage, response: ServerResponse): Promise<void> => {
   const url = request.url ?? "";
   const mark = url.indexOf("?");
   const path = mark < 0 ? url : url.slice(0, mark);
@@ -235,6 +239,7 @@ const handle = async (parts: ServerParts, request: IncomingMessage, response: Se
   if (path === "/readyz") return readiness(parts, response);
   guardRequest(request, parts.guard);
   const caller = await callerOf(parts, request);
+  connections.callerIsKnown(request.socket);
   if (path === "/mcp") {
     if (!parts.isReady()) throw notReady();
     return answerMcp(parts.mcp, { caller, request, response, stillValid: stillValid(parts, caller, request) });
