@@ -204,8 +204,8 @@ const branches = (types: readonly string[], { title, ...schema }: JsonObject): J
   }
   if (types.length === 0) return { ...words, ...schema };
   const anyOf = types.flatMap((type) => branch(type, schema));
-  const [sole] = anyOf;
-  return anyOf.length === 1 && sole ? { ...words, ...sole } : { ...words, anyOf };
+  const [sole = { type: types[0] ?? "null" }] = anyOf;
+  return anyOf.length < 2 ? { ...words, ...sole } : { ...words, anyOf };
 };
 
 const branch = (type: string, { enum: choices, ...schema }: JsonObject): JsonObject[] => {

@@ -23,6 +23,8 @@ interface StrictSubset {
   readonly kept: ReadonlySet<string>;
   readonly formats: ReadonlySet<string>;
   readonly everyPropertyRequired: boolean;
+  /** Each schema has one type, or one and null, or alternatives: at least two. */
+  readonly plainTypes: boolean;
   readonly recursion: boolean;
   readonly mostLevels: number;
   readonly mostProperties: number;
@@ -49,6 +51,7 @@ const openAi: StrictSubset = {
   ]),
   formats: new Set(formats),
   everyPropertyRequired: true,
+  plainTypes: true,
   recursion: true,
   mostLevels: 10,
   mostProperties: 5000,
@@ -60,6 +63,7 @@ const anthropic: StrictSubset = {
   kept: new Set([...structure, ...words, "format"]),
   formats: new Set([...formats, "uri"]),
   everyPropertyRequired: false,
+  plainTypes: false,
   recursion: false,
   mostLevels: 64,
   mostProperties: 5000,
@@ -125,6 +129,8 @@ class StrictCopier {
     if (!isJsonObject(schema) || level > this.#subset.mostLevels || ++this.#subschemas > mostSubschemas) throw new NotStrict();
     if (schema.$ref !== undefined) return this.#reference(schema, level);
     const types = [schema.type].flat();
+    if (level === 1 && schema.type !== "object") throw new NotStrict();
+    if (this.#subset.plainTypes && !hasPlainTypes(schema)) throw new NotStrict();
     if (schema.type === undefined && schema.anyOf === undefined && schema.enum === undefined && schema.const === undefined)
       throw new NotStrict();
     if (schema.anyOf !== undefined || types.length > 1) this.unions++;
@@ -186,6 +192,12 @@ class StrictCopier {
     this.#textLength += length;
   }
 }
+
+const hasPlainTypes = ({ type, anyOf }: JsonObject): boolean => {
+  if (anyOf !== undefined && (!Array.isArray(anyOf) || anyOf.length < 2)) return false;
+  if (!Array.isArray(type)) return type !== undefined || anyOf !== undefined;
+  return type.length === 2 && type.includes("null");
+};
 
 const raise = (): never => {
   throw new NotStrict();
