@@ -13,6 +13,7 @@ import {
   type RenderOptions,
 } from "../declaration/render.ts";
 import { HttpError, shown } from "./http.ts";
+import { mcpDeclaration } from "./mcp/mcp-declaration.ts";
 import type { Offer, Offers } from "./offers.ts";
 import { searchToolName, searchToolOffer } from "./search-tool.ts";
 
@@ -108,7 +109,7 @@ export class DeclarationLists {
     const key = `${format} ${number}`;
     const known = this.#prepared.get(key);
     if (known) return known;
-    const prepared = prepareDeclaration(format, offer.declaration);
+    const prepared = prepareDeclaration(format, format === "mcp" ? mcpDeclaration(offer) : offer.declaration);
     this.#prepared.set(key, prepared);
     return prepared;
   }

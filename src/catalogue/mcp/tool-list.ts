@@ -1,9 +1,8 @@
 import { LRUCache } from "lru-cache";
 import { sha256Of } from "../../api/digest.ts";
-import { compactJson, type JsonObject } from "../../api/json.ts";
-import { outputSchema } from "../../declaration/schema.ts";
+import { assembleOne, prepareDeclaration } from "../../declaration/render.ts";
 import type { Offer, Offers } from "../offers.ts";
-import type { LiveGrant } from "../state.ts";
+import { mcpDeclaration } from "./mcp-declaration.ts";
 import { RpcError, rpcCodes } from "./messages.ts";
 
 /** One page of tools: JSON text of the members `tools` and, but on the last page, `nextCursor`. */
@@ -57,25 +56,27 @@ export class ToolLists {
   }
 
   #make(list: readonly Offer[], after: string | null): ToolPage {
-    const start = after === null ? 0 : firstAfter(list, after);
     const entries: string[] = [];
     let characters = 0;
-    for (const offer of list.slice(start, start + this.#limits.tools)) {
-      const entry = this.#entry(offer);
-      if (entries.length > 0 && characters + entry.length > this.#limits.characters) break;
+    let last: string | null = null;
+    for (let index = after === null ? 0 : firstAfter(list, after); index < list.length; index++) {
+      const offer = list[index];
+      const entry = offer && this.#entry(offer);
+      if (!entry) continue;
+      const isFull = entries.length >= this.#limits.tools || characters + entry.length > this.#limits.characters;
+      if (isFull && last !== null) return { members: `"tools":[${entries.join(",")}],"nextCursor":${JSON.stringify(cursorAfter(last))}` };
       characters += entry.length;
       entries.push(entry);
+      last = offer.declaration.name;
     }
-    const end = start + entries.length;
-    const last = end < list.length ? list[end - 1] : undefined;
-    const next = last === undefined ? "" : `,"nextCursor":${JSON.stringify(cursorAfter(last.declaration.name))}`;
-    return { members: `"tools":[${entries.join(",")}]${next}` };
+    return { members: `"tools":[${entries.join(",")}]` };
   }
 
+  /** Empty for a tool that MCP has no form for. */
   #entry(offer: Offer): string {
     const known = this.#entries.get(offer);
     if (known !== undefined) return known;
-    const entry = compactJson(toolEntry(offer));
+    const entry = assembleOne(prepareDeclaration("mcp", mcpDeclaration(offer))) ?? "";
     this.#entries.set(offer, entry);
     return entry;
   }
@@ -103,22 +104,4 @@ const nameIn = (cursor: string): string => {
   if (!text.startsWith(cursorPrefix))
     throw new RpcError(rpcCodes.invalidParams, "Invalid params: the cursor is none that this catalogue gave out");
   return text.slice(cursorPrefix.length);
-};
-
-/** The reviewed words, the shape of what the tool answers, and hints that follow from the review: nothing that the far side says of itself. */
-const toolEntry = ({ declaration, grant }: Offer): JsonObject => {
-  const { name, description, parameters } = declaration;
-  const output = outputSchema(grant.fn);
-  return {
-    name,
-    description,
-    inputSchema: parameters,
-    ...(output === null ? {} : { outputSchema: output }),
-    annotations: annotationsOf(grant),
-  };
-};
-
-const annotationsOf = ({ spec }: LiveGrant): JsonObject => {
-  const mutates = spec.mutates ?? true;
-  return { readOnlyHint: !mutates, destructiveHint: mutates, openWorldHint: (spec.review?.reach.hosts ?? []).length > 0 };
 };
