@@ -12,6 +12,7 @@ import { grantDigest } from "../../src/grants/grant-digest.ts";
 import type { ClusterClient } from "../../src/kube/client.ts";
 import { type ClusterObject, objectPath, type ResourceType } from "../../src/kube/object.ts";
 import { type ClusterToolGrant, namespaces, toolGrants, workloads } from "../../src/operator/kinds.ts";
+import { ToolListings } from "../../src/operator/tool-listings.ts";
 import { toolGrantControllers } from "../../src/operator/toolgrant/controllers.ts";
 import { type ApiServer, startApiServer, whyNoApiServer } from "../cluster/api-server.ts";
 import { becomes } from "../cluster/becomes.ts";
@@ -98,7 +99,7 @@ describe("kubectl ambit", { skip: reason ?? false }, () => {
       } as ClusterObject);
     }
     components.put(image, [listIssues()]);
-    operator = await runControllers(client, components, toolGrantControllers);
+    operator = await runControllers(client, components, (context) => toolGrantControllers(context, new ToolListings()));
     await client.create<ClusterObject>(workloads, {
       metadata: { name: "github", namespace },
       spec: { components: [{ name: "tool", image, localResources: { allowedHosts: ["api.github.com"] } }] },

@@ -9,6 +9,7 @@ import type { ClusterClient } from "../../src/kube/client.ts";
 import { type ClusterObject, objectPath, type ResourceType } from "../../src/kube/object.ts";
 import { type ClusterToolGrant, namespaces, pods, toolGrants, workloads } from "../../src/operator/kinds.ts";
 import { componentLabels, podAnnotations } from "../../src/operator/names.ts";
+import { ToolListings } from "../../src/operator/tool-listings.ts";
 import { toolGrantControllers } from "../../src/operator/toolgrant/controllers.ts";
 import { type ApiServer, startApiServer, whyNoApiServer } from "../cluster/api-server.ts";
 import { becomes } from "../cluster/becomes.ts";
@@ -38,7 +39,7 @@ describe("the reconciler of ToolGrants", { skip: reason ?? false }, () => {
     await installCrds(server.request);
     client = await clientAs(server.kubeconfig);
     for (const name of [namespace, agents]) await client.create(namespaces, { metadata: { name } });
-    operator = await runControllers(client, components, toolGrantControllers);
+    operator = await runControllers(client, components, (context) => toolGrantControllers(context, new ToolListings()));
   });
 
   after(async () => {
@@ -226,7 +227,7 @@ describe("the reconciler of ToolGrants", { skip: reason ?? false }, () => {
     await when(name, (grant) => condition(grant, "Ready")?.status === "True");
     await operator[Symbol.asyncDispose]();
     await putWorkload("restarted", "after");
-    operator = await runControllers(client, components, toolGrantControllers);
+    operator = await runControllers(client, components, (context) => toolGrantControllers(context, new ToolListings()));
     components.put(imageOf("marker"), [listIssues()]);
     await putWorkload("marker", "marker");
     await when(nameOf("marker"), isPhase("Draft"));
@@ -243,7 +244,7 @@ describe("the reconciler of ToolGrants", { skip: reason ?? false }, () => {
     const before = await when(name, isPhase("Active"));
     await operator[Symbol.asyncDispose]();
     components.takeAway(imageOf("away"));
-    operator = await runControllers(client, components, toolGrantControllers);
+    operator = await runControllers(client, components, (context) => toolGrantControllers(context, new ToolListings()));
     components.put(imageOf("beacon"), [listIssues()]);
     await putWorkload("beacon", "beacon");
     await when(nameOf("beacon"), isPhase("Draft"));

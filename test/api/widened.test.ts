@@ -9,6 +9,7 @@ import { type ClusterObject, objectPath, type ResourceType } from "../../src/kub
 import { egressOf } from "../../src/operator/egress/egress.ts";
 import { defaultEgressSettings } from "../../src/operator/egress/settings.ts";
 import { type ClusterToolGrant, type ClusterWorkload, namespaces, toolGrants, workloads } from "../../src/operator/kinds.ts";
+import { ToolListings } from "../../src/operator/tool-listings.ts";
 import { toolGrantControllers } from "../../src/operator/toolgrant/controllers.ts";
 import { workloadController } from "../../src/operator/workload/controller.ts";
 import { configMaps, deployments, networkPolicies } from "../../src/operator/workload/kinds.ts";
@@ -56,9 +57,9 @@ describe("a Workload that is to reach more", { skip: whyNoApiServer() ?? false }
       const converge = { ...defaultEgressSettings.converge, settleMs: 10 };
       const egress = egressOf(context, { settings: { ...defaultEgressSettings, converge }, ask });
       const settings = { image: "ambit:test", pullPolicy: "IfNotPresent", pullSecrets: [], rootKey: "cm9vdA==" } as const;
-      return [egress, workloadController(context, settings, egress)];
+      return [egress, workloadController(context, settings, egress, new ToolListings())];
     });
-  const judges = () => run(client, components, toolGrantControllers);
+  const judges = () => run(client, components, (context) => toolGrantControllers(context, new ToolListings()));
 
   let name = "";
   const put = async (image: string, allowedHosts: readonly string[], claim?: string): Promise<void> => {

@@ -6,6 +6,7 @@ import { type ClusterObject, objectPath, type ResourceType } from "../../src/kub
 import { egressOf } from "../../src/operator/egress/egress.ts";
 import { type ClusterWorkload, namespaces, pods, toolGrants, workloads } from "../../src/operator/kinds.ts";
 import { componentObjectName } from "../../src/operator/names.ts";
+import { ToolListings } from "../../src/operator/tool-listings.ts";
 import { workloadController } from "../../src/operator/workload/controller.ts";
 import { workloadFinalizer } from "../../src/operator/workload/decide.ts";
 import { sandboxPolicyName } from "../../src/operator/workload/desired.ts";
@@ -48,7 +49,7 @@ describe("the reconciler of Workloads", { skip: reason ?? false }, () => {
     components.put(imageOf("library"), []);
     operator = await runControllers(client, components, (context) => {
       const egress = egressOf(context);
-      return [egress, workloadController(context, settings, egress)];
+      return [egress, workloadController(context, settings, egress, new ToolListings())];
     });
   });
 

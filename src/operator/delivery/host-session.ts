@@ -1,9 +1,11 @@
 import type { KeyObject } from "node:crypto";
 import { TLSSocket } from "node:tls";
 import { buildConnector, Client } from "undici";
+import type { Sha256Digest } from "../../api/digest.ts";
 import { messageOf, Stalled, Transient } from "../../api/errors.ts";
 import { announcementHeader, type SignedDocument } from "../../api/host.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../../api/json.ts";
+import { type HostListing, readListingAnswer } from "../../grants/listing-answer.ts";
 import { type HostIdentity, hostTls } from "../../identity/host-identity.ts";
 import { type RootKeys, signedByRoot } from "./keyring.ts";
 
@@ -33,6 +35,10 @@ const answerMs = 10_000;
 /** A host compiles what it is sent before it answers. */
 const componentMs = 120_000;
 const largestAnswer = 64 * 1024;
+/** A component may list thousands of tools. */
+const largestListing = 32 * 1024 * 1024;
+/** How long a host may wait for its list to become another. */
+const listingPatienceMs = 25_000;
 
 /**
  * Asks who is there, trusting nobody: nothing is sent but the question. Throws `Transient` (`HostUnreachable`, `HostAnswerMalformed`).
@@ -103,6 +109,29 @@ export const openSession = (place: HostPlace, identity: HostIdentity, root: Root
   };
 };
 
+/** Asks one host for the tools that its component lists, over a connection of its own, since an answer may wait long for another list. */
+export interface ListingSession {
+  /** Throws `Transient`, `Stalled` (`ListsNoTools`) and `Invalid` (`ListingMalformed`, `ListingTooLarge`, `Json…`). */
+  next(known: Sha256Digest | null): Promise<HostListing>;
+  close(): Promise<void>;
+}
+
+export const openListing = (place: HostPlace, identity: HostIdentity, root: RootKeys, signal: AbortSignal): ListingSession => {
+  const tls = { ...hostTls(identity, root.hosts.certificate), timeout: connectMs };
+  const client = new Client(originOf(place), { maxResponseSize: largestListing, connect: tls });
+  return {
+    next: async (known) => {
+      const document = signedByRoot(root, { kind: "listing", boot: identity.boot, known, waitMs: listingPatienceMs });
+      const bounded = AbortSignal.any([signal, AbortSignal.timeout(listingPatienceMs + answerMs)]);
+      const request: HostRequest = { method: "POST", path: "/v1/listing", body: JSON.stringify(document) };
+      const { status, text } = await exchange(client, request, bounded, signal);
+      if (status !== 200) throw refusalOf(status, objectOf(text, status));
+      return readListingAnswer(text);
+    },
+    close: () => client.destroy(),
+  };
+};
+
 interface HostRequest {
   readonly method: "GET" | "PUT" | "POST";
   readonly path: string;
@@ -116,9 +145,13 @@ const send = async (client: Client, request: HostRequest, timeoutMs: number, sig
   const { status, text } = await exchange(client, request, bounded, signal);
   const answer = objectOf(text, status);
   if (status === 200) return answer;
+  throw refusalOf(status, answer);
+};
+
+const refusalOf = (status: number, answer: JsonObject): Stalled | Transient => {
   const code = typeof answer.code === "string" ? answer.code.slice(0, 64) : "HostFailed";
   const message = typeof answer.message === "string" ? answer.message.slice(0, 1000) : `the host answered with status ${status}`;
-  throw isPassing(status, code) ? new Transient(code, message) : new Stalled(code, message);
+  return isPassing(status, code) ? new Transient(code, message) : new Stalled(code, message);
 };
 
 const exchange = async (client: Client, request: HostRequest, bounded: AbortSignal, signal: AbortSignal) => {

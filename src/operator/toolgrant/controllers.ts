@@ -7,6 +7,7 @@ import type { Store } from "../../kube/store.ts";
 import type { OperatorContext, Runs } from "../context.ts";
 import type { ClusterWorkload } from "../kinds.ts";
 import { fieldManagers, labels, podAnnotations } from "../names.ts";
+import type { ToolListings } from "../tool-listings.ts";
 import { draftReconciler } from "./draft-reconciler.ts";
 import { workloadKey } from "./indexes.ts";
 import { type ComponentReader, isReady } from "./observe.ts";
@@ -16,10 +17,16 @@ import { acceptsAnnotation, toolGrantReconciler } from "./reconciler.ts";
 const workers = 8;
 
 /** What judges grants, and what drafts them. */
-export const toolGrantControllers = (context: OperatorContext): Runs[] => [grantController(context), draftController(context)];
+export const toolGrantControllers = (context: OperatorContext, listings: ToolListings): Runs[] => [
+  grantController(context, listings),
+  draftController(context, listings),
+];
 
-const grantController = ({ client, clock, random, metrics, stores, components, events, log }: OperatorContext): Controller => {
-  const reader: ComponentReader = { components, clock, images: new Map() };
+const grantController = (
+  { client, clock, random, metrics, stores, components, events, log }: OperatorContext,
+  listings: ToolListings,
+): Controller => {
+  const reader: ComponentReader = { components, clock, listings, images: new Map() };
   const applier = new Applier({ client, fieldManager: fieldManagers.toolgrant });
   const controller = new Controller({
     name: "toolgrant",
@@ -56,14 +63,20 @@ const grantController = ({ client, clock, random, metrics, stores, components, e
     look,
     ({ metadata }) => stores.toolGrants.find("subjectNamespace", metadata.name).map(keyOf),
   );
+  listings.subscribe(({ namespace, workload }) => {
+    for (const grant of grantsOf(workloadKey(namespace, workload))) look(grant);
+  });
   return controller;
 };
 
-const draftController = ({ client, clock, random, metrics, stores, components, events, log }: OperatorContext): Controller => {
+const draftController = (
+  { client, clock, random, metrics, stores, components, events, log }: OperatorContext,
+  listings: ToolListings,
+): Controller => {
   const applier = new Applier({ client, fieldManager: fieldManagers.toolgrant });
   const controller = new Controller({
     name: "draft",
-    reconcile: draftReconciler({ stores, components, client, applier, events }),
+    reconcile: draftReconciler({ stores, components, listings, client, applier, events }),
     workers,
     clock,
     random,
@@ -79,6 +92,7 @@ const draftController = ({ client, clock, random, metrics, stores, components, e
     look,
     (grant) => [workloadKey(grant.metadata.namespace, grant.spec.tool.workload)],
   );
+  listings.subscribe(({ namespace, workload }) => look(workloadKey(namespace, workload)));
   return controller;
 };
 

@@ -1,6 +1,6 @@
 import { LRUCache } from "lru-cache";
 import { AmbitError, Transient, Waiting } from "../../api/errors.ts";
-import type { WitFunction } from "../../api/wit.ts";
+import type { ToolDefinition } from "../../api/untyped.ts";
 import { draftLabel } from "../../grants/draft.ts";
 import { isConflict, isNotFound } from "../../kube/api-error.ts";
 import type { Applier, Desired } from "../../kube/apply.ts";
@@ -8,16 +8,17 @@ import type { ClusterClient } from "../../kube/client.ts";
 import type { EventRecorder } from "../../kube/events.ts";
 import { keyText, type ManagedFields, type ObjectKey, objectPath } from "../../kube/object.ts";
 import { done, type Outcome, type Reconciler } from "../../kube/reconciler.ts";
-import { offeredFunctions } from "../../wit/offered.ts";
 import type { ComponentStore } from "../component-store.ts";
 import type { OperatorStores } from "../context.ts";
 import { type ClusterToolGrant, type ClusterWorkload, toolGrants } from "../kinds.ts";
 import { fieldManagers } from "../names.ts";
+import { offeringOf, type ToolListings } from "../tool-listings.ts";
 import { type DraftPlan, decideDrafts } from "./drafts.ts";
 
 export interface DraftDeps {
   readonly stores: Pick<OperatorStores, "toolGrants" | "workloads" | "namespaces">;
   readonly components: ComponentStore;
+  readonly listings: ToolListings;
   readonly client: Pick<ClusterClient, "get" | "request" | "delete">;
   /** Under the field manager `ambit-toolgrant`. */
   readonly applier: Applier;
@@ -63,20 +64,23 @@ const draftedNote = ({ namespace }: ObjectKey, made: number, { leftToPersons }: 
 
 interface Gathered {
   readonly workload: ClusterWorkload | undefined;
-  readonly components: ReadonlyMap<string, readonly WitFunction[] | null>;
+  readonly components: ReadonlyMap<string, readonly ToolDefinition[] | null>;
   readonly passing: Outcome | null;
 }
 
-const gather = async ({ stores, components: store }: DraftDeps, key: ObjectKey, signal: AbortSignal): Promise<Gathered> => {
+const gather = async ({ stores, components: store, listings }: DraftDeps, key: ObjectKey, signal: AbortSignal): Promise<Gathered> => {
   const found = stores.workloads.get(keyText(key));
   const workload = found?.metadata.deletionTimestamp === undefined ? found : undefined;
-  const components = new Map<string, readonly WitFunction[] | null>();
+  const components = new Map<string, readonly ToolDefinition[] | null>();
   let passing: Outcome | null = null;
   if (workload === undefined) return { workload, components, passing };
   for (const component of workload.spec.components) {
     try {
-      const { interface: described } = await store.fetch(workload, component, signal);
-      components.set(component.name, offeredFunctions(described, component.tools?.exclude ?? []).offered);
+      const stored = await store.fetch(workload, component, signal);
+      const of = { namespace: key.namespace ?? "", workload: key.name, component: component.name };
+      const { offered, listing } = offeringOf(stored, component, of, listings);
+      // As long as a part is not known, a draft of it must not go.
+      components.set(component.name, listing === "awaited" ? null : offered);
     } catch (thrown) {
       signal.throwIfAborted();
       if (!(thrown instanceof AmbitError)) throw thrown;

@@ -4,15 +4,16 @@ import type { GrantedTool } from "../../api/generated/toolgrant.ts";
 import type { WorkloadComponent } from "../../api/generated/workload.ts";
 import { digestOfDefinitionText } from "../../grants/definition.ts";
 import { toolOfDefinition } from "../../grants/definition-function.ts";
+import { findTool } from "../../grants/granted-tool.ts";
 import type { Observed, ObservedCode, Reason } from "../../grants/judge.ts";
 import { reachOf } from "../../grants/reach.ts";
 import { abortScope } from "../../kube/abort-scope.ts";
 import type { Clock } from "../../kube/clock.ts";
-import { findOffered, offeredFunctions } from "../../wit/offered.ts";
 import type { ComponentStore, StoredComponent } from "../component-store.ts";
 import { workloadVersion } from "../judged.ts";
 import type { ClusterToolGrant, ClusterWorkload, Pod } from "../kinds.ts";
 import { podAnnotations } from "../names.ts";
+import { offeringOf, type ToolListings } from "../tool-listings.ts";
 
 /** The far side of a grant. `passing` is present where it may become known without an event. */
 export interface FarSide {
@@ -28,6 +29,7 @@ export interface FarSide {
 export interface ComponentReader {
   readonly components: ComponentStore;
   readonly clock: Clock;
+  readonly listings: ToolListings;
   /** By the sha256 of their bytes, images that pods may still run: remembered while this process lives. */
   readonly images: Map<Sha256Digest, string>;
 }
@@ -70,8 +72,10 @@ export const observeTool = async (
       const older = image === undefined ? null : await olderCode(reader, workload, { ...component, image }, signal);
       if (older?.digest === digest) found.push(older);
     }
+    const codes = found.flatMap((stored) => codeOf(reader.listings, workload, component, stored, tool) ?? []);
+    if (codes.length === 0) throw new Waiting("NotListed", "no host has told yet which tools the component lists", retryMs);
     return {
-      observed: { codes: found.map((stored) => codeOf(workload, component, stored, tool)) },
+      observed: { codes },
       images: new Map(found.map(({ digest, resolved }) => [digest, resolved])),
       workload: workloadVersion(workload),
     };
@@ -124,11 +128,20 @@ const absent = (code: string, message: string): FarSide => ({
   images: new Map(),
 });
 
-const codeOf = (workload: ClusterWorkload, component: WorkloadComponent, stored: StoredComponent, tool: GrantedTool): ObservedCode => ({
-  digest: stored.digest,
-  reach: reachOf(workload.spec, component.name, stored.interface.imports),
-  ...findOffered(offeredFunctions(stored.interface, component.tools?.exclude ?? []), tool),
-});
+/** Null while it is not known whether this code lists the tool: only a host that runs it can tell. */
+const codeOf = (
+  listings: ToolListings,
+  workload: ClusterWorkload,
+  component: WorkloadComponent,
+  stored: StoredComponent,
+  tool: GrantedTool,
+): ObservedCode | null => {
+  const { namespace = "", name } = workload.metadata;
+  const offering = offeringOf(stored, component, { namespace, workload: name, component: component.name }, listings);
+  if (tool.tool !== undefined && offering.listing === "awaited") return null;
+  const reach = reachOf(workload.spec, component.name, stored.interface.imports);
+  return { digest: stored.digest, reach, ...findTool(offering, tool) };
+};
 
 const otherCode = (pods: readonly Pod[], named: Sha256Digest): Sha256Digest[] => {
   const running = pods.filter(isReady).map(({ metadata }) => metadata.annotations?.[podAnnotations.delivered] ?? "");

@@ -5,6 +5,7 @@ import type { OperatorContext, Runs } from "../context.ts";
 import type { Egress } from "../egress/egress.ts";
 import { byWorkloadLabel } from "../informers.ts";
 import { fieldManagers } from "../names.ts";
+import type { ToolListings } from "../tool-listings.ts";
 import type { HostSettings } from "./desired.ts";
 import { workloadReconciler } from "./reconciler.ts";
 import { SandboxPolicies } from "./sandbox-policy.ts";
@@ -17,6 +18,7 @@ export const workloadController = (
   context: OperatorContext,
   settings: HostSettings,
   egress: Pick<Egress, "statusOf" | "faultOf" | "enforcementOf" | "subscribe">,
+  listings: ToolListings,
 ): Runs => {
   const { client, clock, random, metrics, stores, components, events, log, namespace } = context;
   const applier = new Applier({ client, fieldManager: fieldManagers.workload });
@@ -26,6 +28,7 @@ export const workloadController = (
     reconcile: workloadReconciler({
       stores,
       components,
+      listings,
       client,
       applier,
       sandboxPolicies,
@@ -63,5 +66,6 @@ export const workloadController = (
           .map(keyOf),
   );
   egress.subscribe(({ namespace: of, workload }) => controller.enqueue(keyText({ namespace: of, name: workload })));
+  listings.subscribe(({ namespace: of, workload }) => controller.enqueue(keyText({ namespace: of, name: workload })));
   return controller;
 };

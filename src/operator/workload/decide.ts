@@ -1,7 +1,7 @@
 import type { ClusterObject, ResourceType } from "../../kube/object.ts";
 import { labels } from "../names.ts";
 import { type ComponentObjects, componentObjects, type HostSettings } from "./desired.ts";
-import { controlled, isFault, type Seen } from "./gather.ts";
+import { controlled, isFault, isTool, type Seen } from "./gather.ts";
 import { configMaps, type Deployment, deployments, services } from "./kinds.ts";
 
 /** Keeps a Workload until its tools are withdrawn and its sandboxes have ended. */
@@ -48,7 +48,7 @@ const decideRunning = (seen: Seen, settings: HostSettings, now: number): Plan =>
   // What may do more than was reviewed must not be there before the tool is withdrawn.
   if (waiting && seen.unjudgedGrants > 0) return { finalizer: true, sandboxPolicy: "stands", components: [], remove: [], waiting };
   const components = seen.components.flatMap(({ component, found }): PlannedComponent[] => {
-    if (isFault(found) || found.offered.length === 0) return [];
+    if (isFault(found) || !isTool(found)) return [];
     const running = deploymentOf(seen, component.name)?.spec?.replicas ?? 0;
     const replicas = !workload.spec.suspend ? workload.spec.replicas : isWithdrawing ? running : 0;
     return [{ name: component.name, replicas, objects: componentObjects(workload, component, found.stored.digest, replicas, settings) }];

@@ -1,12 +1,11 @@
 import { AmbitError, Invalid, Transient, Waiting } from "../../api/errors.ts";
 import type { WorkloadComponent } from "../../api/generated/workload.ts";
-import type { WitFunction } from "../../api/wit.ts";
 import { type ClusterObject, isControlledBy, keyText, type ObjectKey, type ResourceType } from "../../kube/object.ts";
-import { type NotOffered, offeredFunctions } from "../../wit/offered.ts";
 import type { ComponentStore, StoredComponent } from "../component-store.ts";
 import type { OperatorStores } from "../context.ts";
 import { unjudgedGrants } from "../judged.ts";
 import type { ClusterWorkload, Pod } from "../kinds.ts";
+import { type Offering, offeringOf, type ToolListings } from "../tool-listings.ts";
 import {
   type ConfigMap,
   configMaps,
@@ -28,16 +27,17 @@ export interface Fault {
 }
 
 /** What a component turned out to be. */
-export interface KnownComponent {
+export interface KnownComponent extends Offering {
   readonly stored: StoredComponent;
-  readonly offered: readonly WitFunction[];
-  readonly notOffered: readonly NotOffered[];
 }
 
 export interface SeenComponent {
   readonly component: WorkloadComponent;
   readonly found: KnownComponent | Fault;
 }
+
+/** Whether it has anything that could be called. */
+export const isTool = ({ offered, listing }: KnownComponent): boolean => offered.length > 0 || listing !== "none";
 
 export const isFault = (found: KnownComponent | Fault): found is Fault => "passing" in found;
 
@@ -64,7 +64,7 @@ export interface Seen {
 /** Null where there is no such Workload any more. Never rejects for what an image or a registry does: that is a component's fault in the result. */
 export const gather = async (
   stores: OperatorStores,
-  components: ComponentStore,
+  known: { readonly components: ComponentStore; readonly listings: ToolListings },
   key: ObjectKey,
   signal: AbortSignal,
 ): Promise<Seen | null> => {
@@ -74,7 +74,7 @@ export const gather = async (
   const seenComponents = isGoing
     ? []
     : await Promise.all(
-        workload.spec.components.map(async (component) => ({ component, found: await look(components, workload, component, signal) })),
+        workload.spec.components.map(async (component) => ({ component, found: await look(known, workload, component, signal) })),
       );
   const index = keyText(key);
   const uid = workload.metadata.uid ?? "";
@@ -104,14 +104,15 @@ export const needsSandboxPolicy = (stores: OperatorStores, going: ClusterWorkloa
 };
 
 const look = async (
-  components: ComponentStore,
+  { components, listings }: { readonly components: ComponentStore; readonly listings: ToolListings },
   workload: ClusterWorkload,
   component: WorkloadComponent,
   signal: AbortSignal,
 ): Promise<KnownComponent | Fault> => {
   try {
     const stored = await components.fetch(workload, component, signal);
-    return { stored, ...offeredFunctions(stored.interface, component.tools?.exclude ?? []) };
+    const { namespace = "", name } = workload.metadata;
+    return { stored, ...offeringOf(stored, component, { namespace, workload: name, component: component.name }, listings) };
   } catch (thrown) {
     signal.throwIfAborted();
     return faultOf(thrown);

@@ -9,6 +9,7 @@ import { conditionTime } from "../conditions.ts";
 import type { OperatorStores } from "../context.ts";
 import type { EgressOf } from "../egress/egress.ts";
 import { type ClusterWorkload, workloads } from "../kinds.ts";
+import type { ToolListings } from "../tool-listings.ts";
 import { type AppliedPlan, apply } from "./apply.ts";
 import { decide, type Plan } from "./decide.ts";
 import type { HostSettings } from "./desired.ts";
@@ -19,6 +20,7 @@ import { type FromOthers, statusOf } from "./summarise.ts";
 export interface WorkloadDeps {
   readonly stores: OperatorStores;
   readonly components: ComponentStore;
+  readonly listings: ToolListings;
   readonly client: ClusterClient;
   /** Under the field manager `ambit-workload`. */
   readonly applier: Applier;
@@ -44,7 +46,7 @@ const retryStalledMs = 120_000;
 export const workloadReconciler =
   (deps: WorkloadDeps): Reconciler =>
   async (key, signal) => {
-    const seen = await gather(deps.stores, deps.components, key, signal);
+    const seen = await gather(deps.stores, deps, key, signal);
     if (!seen) {
       deps.applier.forget(workloads, key);
       deps.applier.forget(workloads, key, "status");

@@ -1,5 +1,6 @@
 import { isSha256Digest, type Sha256Digest } from "../../api/digest.ts";
-import type { ComponentStatus, WorkloadStatus } from "../../api/generated/workload.ts";
+import type { ComponentStatus, OfferedFunctionStatus, WorkloadStatus } from "../../api/generated/workload.ts";
+import { isUntyped, type ToolDefinition, untypedInterface } from "../../api/untyped.ts";
 import { definitionDigest } from "../../grants/definition.ts";
 import { type ConditionNow, withTransitions } from "../conditions.ts";
 import type { Pod } from "../kinds.ts";
@@ -7,7 +8,7 @@ import { labels, managedByAmbit, podAnnotations, shortDigest } from "../names.ts
 import { isReady } from "../toolgrant/observe.ts";
 import type { AppliedPlan } from "./apply.ts";
 import { deploymentOf, isRolledOut, type Plan } from "./decide.ts";
-import { type Fault, isFault, type Seen, type SeenComponent } from "./gather.ts";
+import { type Fault, isFault, isTool, type Seen, type SeenComponent } from "./gather.ts";
 
 /** What other controllers know of a component. */
 export interface FromOthers {
@@ -52,7 +53,7 @@ const healthOf = (seen: Seen, one: SeenComponent, plan: Plan, applied: AppliedPl
   if (isFault(one.found)) return fromFault(one.found);
   const result = applied.get(name);
   if (result && "fault" in result) return fromFault(result.fault);
-  if (one.found.offered.length === 0) return { kind: "idle", message: "none of its functions is offered as a tool, so it does not run" };
+  if (!isTool(one.found)) return { kind: "idle", message: "none of its functions is offered as a tool, so it does not run" };
   const planned = plan.components.find((component) => component.name === name);
   if (!planned) return { kind: "progressing", reason: "Pending", message: "it was not looked at yet" };
   const egressFault = others.egressFault(name);
@@ -197,17 +198,17 @@ const componentStatus = (seen: Seen, one: SeenComponent, healths: readonly Named
     resolved: stored.resolved,
     imports: stored.interface.imports.slice(0, listed.imports).map(({ id }) => id.slice(0, 512)),
     toolCount: offered.length,
-    tools: offered.slice(0, listed.tools).map((fn) => ({
-      ...(fn.interface === null ? {} : { interface: fn.interface }),
-      function: fn.name,
-      definition: definitionDigest(fn),
-    })),
+    tools: offered.slice(0, listed.tools).map((tool) => ({ ...namesOf(tool), definition: definitionDigest(tool) })),
     notOffered: notOffered.slice(0, listed.notOffered).map(({ interface: of, function: name, reason }) => ({
-      ...(of === null ? {} : { interface: of }),
-      function: name,
-      reason: reason.slice(0, 1024),
+      ...(of === untypedInterface ? { tool: name } : { ...(of === null ? {} : { interface: of }), function: name }),
+      reason: reason.slice(0, 1024).toWellFormed(),
     })),
   };
+};
+
+const namesOf = (tool: ToolDefinition): Pick<OfferedFunctionStatus, "interface" | "function" | "tool"> => {
+  if (isUntyped(tool)) return { tool: tool.name };
+  return { ...(tool.interface === null ? {} : { interface: tool.interface }), function: tool.name };
 };
 
 const podsOf = ({ pods }: Seen, component: string): Pod[] =>

@@ -42,6 +42,7 @@ export const known = (changes: Partial<KnownComponent> = {}): KnownComponent => 
   },
   offered: [listIssues()],
   notOffered: [],
+  listing: "none",
   ...changes,
 });
 

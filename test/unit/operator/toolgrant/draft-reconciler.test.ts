@@ -10,6 +10,7 @@ import type { ClusterObject, ManagedFields } from "../../../../src/kube/object.t
 import { Store } from "../../../../src/kube/store.ts";
 import type { ComponentStore } from "../../../../src/operator/component-store.ts";
 import type { ClusterToolGrant, ClusterWorkload } from "../../../../src/operator/kinds.ts";
+import { ToolListings } from "../../../../src/operator/tool-listings.ts";
 import { draftReconciler } from "../../../../src/operator/toolgrant/draft-reconciler.ts";
 import { grantIndexes } from "../../../../src/operator/toolgrant/indexes.ts";
 import { listIssues } from "../../grants/issues-tool.ts";
@@ -84,6 +85,7 @@ const looking = async (
   const reconcile = draftReconciler({
     stores,
     components,
+    listings: new ToolListings(),
     client,
     applier: new Applier({ client, fieldManager: "ambit-toolgrant" }),
     events: { record: () => {} },

@@ -6,6 +6,7 @@ import { definitionDigest, definitionText } from "../../../../src/grants/definit
 import type { ComponentStore, StoredComponent } from "../../../../src/operator/component-store.ts";
 import { workloadVersion } from "../../../../src/operator/judged.ts";
 import type { ClusterToolGrant, ClusterWorkload } from "../../../../src/operator/kinds.ts";
+import { ToolListings } from "../../../../src/operator/tool-listings.ts";
 import { observeTool } from "../../../../src/operator/toolgrant/observe.ts";
 import { code, grantOf, listIssues, reach } from "../../grants/issues-tool.ts";
 import { ManualClock } from "../../kube/manual-clock.ts";
@@ -29,7 +30,13 @@ const hanging: ComponentStore = {
 
 const observing = async (components: ComponentStore, grant: ClusterToolGrant) => {
   const clock = new ManualClock();
-  const result = observeTool({ components, clock, images: new Map() }, grant, workload, [], new AbortController().signal);
+  const result = observeTool(
+    { components, clock, listings: new ToolListings(), images: new Map() },
+    grant,
+    workload,
+    [],
+    new AbortController().signal,
+  );
   clock.pass(1000);
   return result;
 };

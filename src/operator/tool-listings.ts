@@ -1,0 +1,66 @@
+import type { Sha256Digest } from "../api/digest.ts";
+import type { WorkloadComponent } from "../api/generated/workload.ts";
+import { type ToolDefinition, type ToolListing, untypedExport, untypedInterface } from "../api/untyped.ts";
+import type { ComponentKey } from "../catalogue/state.ts";
+import { withoutExcluded } from "../grants/listing.ts";
+import { type NotOffered, offeredFunctions } from "../wit/offered.ts";
+import type { StoredComponent } from "./component-store.ts";
+
+/** Codes of one component of which listings are remembered: those of a rollout, and one more. */
+const codesKept = 3;
+
+/** What hosts say that their components list, by component and code, as long as this process leads. */
+export class ToolListings {
+  readonly #known = new Map<string, Map<Sha256Digest, ToolListing>>();
+  readonly #listeners = new Set<(of: ComponentKey) => void>();
+
+  of(key: ComponentKey, digest: Sha256Digest): ToolListing | undefined {
+    return this.#known.get(nameOf(key))?.get(digest);
+  }
+
+  set(key: ComponentKey, digest: Sha256Digest, listing: ToolListing): void {
+    const codes = this.#known.get(nameOf(key)) ?? new Map<Sha256Digest, ToolListing>();
+    this.#known.set(nameOf(key), codes);
+    codes.delete(digest);
+    codes.set(digest, listing);
+    const [oldest] = codes.keys();
+    if (oldest !== undefined && codes.size > codesKept) codes.delete(oldest);
+    for (const tell of this.#listeners) tell(key);
+  }
+
+  /** Forgets the components of a Workload that is gone. */
+  forget({ namespace, workload }: Pick<ComponentKey, "namespace" | "workload">): void {
+    const prefix = nameOf({ namespace, workload, component: "" });
+    for (const name of this.#known.keys()) if (name.startsWith(prefix)) this.#known.delete(name);
+  }
+
+  /** Tells of each component that lists otherwise than before. The returned function ends that. */
+  subscribe(tell: (of: ComponentKey) => void): () => void {
+    this.#listeners.add(tell);
+    return () => void this.#listeners.delete(tell);
+  }
+}
+
+const nameOf = ({ namespace, workload, component }: ComponentKey): string => `${namespace}/${workload}/${component}`;
+
+/** What a component offers: its functions, and the tools that it lists itself. */
+export interface Offering {
+  readonly offered: readonly ToolDefinition[];
+  readonly notOffered: readonly NotOffered[];
+  /** Whether it lists tools itself, and whether they are known. */
+  readonly listing: "none" | "awaited" | "known";
+}
+
+export const offeringOf = (stored: StoredComponent, { tools }: WorkloadComponent, key: ComponentKey, listings: ToolListings): Offering => {
+  const exclude = tools?.exclude ?? [];
+  const { offered, notOffered } = offeredFunctions(stored.interface, exclude);
+  if (untypedExport(stored.interface) === null) return { offered, notOffered, listing: "none" };
+  const known = listings.of(key, stored.digest);
+  if (known === undefined) return { offered, notOffered, listing: "awaited" };
+  const { listing } = withoutExcluded(known, exclude);
+  return {
+    offered: [...offered, ...listing.tools],
+    notOffered: [...notOffered, ...listing.notOffered.map(({ name, reason }) => ({ interface: untypedInterface, function: name, reason }))],
+    listing: "known",
+  };
+};
