@@ -14,14 +14,16 @@ import { gaugeCluster } from "./cluster-gauges.ts";
 import { openComponentStore } from "./component-store.ts";
 import type { Log, OperatorContext, Runs } from "./context.ts";
 import { signedByRoot } from "./delivery/keyring.ts";
+import { listingReader } from "./delivery/listing-reader.ts";
 import { openKeyring } from "./delivery/own-keys.ts";
 import { createDelivery } from "./delivery/reconciler.ts";
 import type { CanaryPlace } from "./egress/canary.ts";
 import { egressOf } from "./egress/egress.ts";
 import { defaultEgressSettings, type EgressSettings } from "./egress/settings.ts";
 import { operatorInformers } from "./informers.ts";
-import { ownObjects } from "./names.ts";
+import { hostPort, ownObjects } from "./names.ts";
 import { pullCredentials } from "./pull-credentials.ts";
+import { ToolListings } from "./tool-listings.ts";
 import { toolGrantControllers } from "./toolgrant/controllers.ts";
 import { unlessAborted } from "./unless-aborted.ts";
 import { workloadController } from "./workload/controller.ts";
@@ -186,8 +188,10 @@ const operatorParts = async (settings: OperatorSettings, shared: Shared, signal:
     cached: (digest) => cache.read(digest, defaultMaxComponentBytes),
     beforeComponent: egress.beforeComponent,
   });
-  const workload = workloadController(context, { ...settings.host, rootKey: keyring.rootPublicKey }, egress);
-  return [keyring, egress, delivery, workload, ...toolGrantControllers(context)];
+  const listings = new ToolListings();
+  const reader = listingReader(context, { keyring, listings, placeOf: ({ address }) => ({ address, port: hostPort }) });
+  const workload = workloadController(context, { ...settings.host, rootKey: keyring.rootPublicKey }, egress, listings);
+  return [keyring, egress, delivery, reader, workload, ...toolGrantControllers(context, listings)];
 };
 
 /** Runs all until the signal aborts; the first that fails ends the others, and is what it rejects with. */
