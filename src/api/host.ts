@@ -159,6 +159,30 @@ export type HostReply =
 export interface HostStats {
   readonly queueMs: number;
   readonly runMs: number;
+  /** Absent where the call used nothing of this. */
+  readonly use?: HostUse;
+}
+
+/** What a call used up besides time and memory. */
+export interface HostUse {
+  /** Requests to other hosts, denied ones among them. */
+  readonly requests: number;
+  readonly deniedRequests: number;
+  /** Bytes of their bodies, and of their answers'. */
+  readonly sentBytes: number;
+  readonly receivedBytes: number;
+  readonly writtenFileBytes: number;
+  /** The first requests that were not denied. */
+  readonly exchanges: readonly HostExchange[];
+}
+
+/** One request that a tool made: `host` is the entry of `allowedHosts` that admitted it, `atMs` from the beginning of the run, `status` null where no answer came. */
+export interface HostExchange {
+  readonly method: string;
+  readonly host: string;
+  readonly atMs: number;
+  readonly ms: number;
+  readonly status: number | null;
 }
 
 /** Answer to a call whose ticket or arguments do not hold (status 401, 409 or 422): nothing ran. */

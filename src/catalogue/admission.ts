@@ -179,6 +179,7 @@ export class Admission {
       reason: ran.reason,
       attempts: ran.attempts,
       resultBytes: ran.outcome === "ok" || ran.outcome === "tool-error" ? Buffer.byteLength(ran.text, "utf8") : null,
+      use: useIn(ran.reply),
       durations: {
         totalMs: rounded(monotonic() - started),
         hostMs: ran.hostMs === null ? null : rounded(ran.hostMs),
@@ -406,5 +407,11 @@ const replied = (reply: HostReply, mutates: boolean): Ran & { readonly again: bo
 /** Something may have run to no known end: of a tool that changes nothing that is a failure, of any other nobody may say that it failed. */
 const unknown = (mutates: boolean, code: string, reason: string, text: string): Ran =>
   mutates ? { ...nothing, outcome: "in-doubt", text: `${text} ${inDoubtText}`, code, reason } : failed(code, reason, text);
+
+const useIn = (reply: HostReply | null): JournalEntry["use"] => {
+  if (reply?.stats.use === undefined) return null;
+  const { exchanges: _, ...counts } = reply.stats.use;
+  return counts;
+};
 
 const rounded = (ms: number): number => Math.round(ms * 1000) / 1000;

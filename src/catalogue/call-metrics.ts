@@ -1,4 +1,4 @@
-import { type MetricsRegistry, secondBuckets } from "../kube/metrics.ts";
+import { type Labels, type MetricsRegistry, secondBuckets } from "../kube/metrics.ts";
 import type { Dispatch } from "./dispatch.ts";
 import type { Journal, JournalEntry } from "./journal.ts";
 import type { CatalogueId } from "./state.ts";
@@ -53,6 +53,21 @@ export const countedJournal = (metrics: MetricsRegistry, journal: Journal): Jour
     help: "Canonical bytes of arguments that were judged, and of results' texts.",
     labels: ["namespace", "workload", "direction"],
   });
+  const requests = metrics.counter({
+    name: "ambit_tool_requests_total",
+    help: "Requests that tools made of other hosts, as their hosts said; denied are those that were not granted.",
+    labels: ["namespace", "workload", "result"],
+  });
+  const reached = metrics.counter({
+    name: "ambit_tool_network_bytes_total",
+    help: "Bytes of those requests' bodies, and of their answers'.",
+    labels: ["namespace", "workload", "direction"],
+  });
+  const written = metrics.counter({
+    name: "ambit_tool_written_bytes_total",
+    help: "Bytes that tools wrote to files, as their hosts said.",
+    labels: hostLabels,
+  });
   const grantName = bounded(namedGrants);
   const workloadName = bounded(namedWorkloads);
   const codeName = bounded(namedCodes);
@@ -70,7 +85,7 @@ export const countedJournal = (metrics: MetricsRegistry, journal: Journal): Jour
   };
 
   function countHost(
-    { workload, attempts: made, argumentBytes, resultBytes, durations: { queueMs, runMs } }: JournalEntry,
+    { workload, attempts: made, argumentBytes, resultBytes, use, durations: { queueMs, runMs } }: JournalEntry,
     tool: CatalogueId,
   ): void {
     const [namespace = other, name = other] = workloadName(`${tool.split("/")[0]}/${workload}`).split("/");
@@ -80,6 +95,16 @@ export const countedJournal = (metrics: MetricsRegistry, journal: Journal): Jour
     if (runMs !== null) runSeconds.observe(labels, runMs / 1000);
     if (made > 0 && argumentBytes !== null) bytes.add({ ...labels, direction: "arguments" }, argumentBytes);
     if (resultBytes !== null) bytes.add({ ...labels, direction: "result" }, resultBytes);
+    if (use !== null) countUse(labels, use);
+  }
+
+  function countUse(labels: Labels, use: NonNullable<JournalEntry["use"]>): void {
+    const { requests: made, deniedRequests, sentBytes, receivedBytes, writtenFileBytes } = use;
+    if (made > deniedRequests) requests.add({ ...labels, result: "sent" }, made - deniedRequests);
+    if (deniedRequests > 0) requests.add({ ...labels, result: "denied" }, deniedRequests);
+    if (sentBytes > 0) reached.add({ ...labels, direction: "sent" }, sentBytes);
+    if (receivedBytes > 0) reached.add({ ...labels, direction: "received" }, receivedBytes);
+    if (writtenFileBytes > 0) written.add(labels, writtenFileBytes);
   }
 };
 

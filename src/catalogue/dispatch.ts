@@ -1,6 +1,6 @@
 import { buildConnector, Pool } from "undici";
 import { messageOf, Transient } from "../api/errors.ts";
-import type { HostRefusal, HostReply, HostStats } from "../api/host.ts";
+import type { HostExchange, HostRefusal, HostReply, HostStats, HostUse } from "../api/host.ts";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../api/json.ts";
 import { contentBlocks } from "./content-blocks.ts";
 import type { Endpoint, EndpointTls } from "./state.ts";
@@ -133,10 +133,37 @@ const replyOf = (body: JsonObject, status: number): HostReply => {
   throw malformed(status);
 };
 
+/** What a host says of itself is for those who watch; what is no figure counts as nothing. */
 const statsOf = (stats: JsonValue | undefined): HostStats => {
-  const read = (value: JsonValue | undefined) => (typeof value === "number" ? value : 0);
-  return isJsonObject(stats) ? { queueMs: read(stats.queueMs), runMs: read(stats.runMs) } : { queueMs: 0, runMs: 0 };
+  if (!isJsonObject(stats)) return { queueMs: 0, runMs: 0 };
+  const use = isJsonObject(stats.use) ? { use: useOf(stats.use) } : {};
+  return { queueMs: figure(stats.queueMs), runMs: figure(stats.runMs), ...use };
 };
+
+const useOf = (use: JsonObject): HostUse => ({
+  requests: figure(use.requests),
+  deniedRequests: figure(use.deniedRequests),
+  sentBytes: figure(use.sentBytes),
+  receivedBytes: figure(use.receivedBytes),
+  writtenFileBytes: figure(use.writtenFileBytes),
+  exchanges: Array.isArray(use.exchanges) ? use.exchanges.slice(0, mostExchanges).filter(isJsonObject).map(exchangeOf) : [],
+});
+
+/** As many as a host tells. */
+const mostExchanges = 16;
+
+const exchangeOf = ({ method, host, atMs, ms, status }: JsonObject): HostExchange => ({
+  method: word(method, 16),
+  host: word(host, 300),
+  atMs: figure(atMs),
+  ms: figure(ms),
+  status: typeof status === "number" ? figure(status) : null,
+});
+
+const figure = (value: JsonValue | undefined): number =>
+  typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? value : 0;
+
+const word = (value: JsonValue | undefined, longest: number): string => (typeof value === "string" ? value.slice(0, longest) : "");
 
 const malformed = (status: number): Transient =>
   new Transient("HostAnswerMalformed", `the host answered with status ${status} and no reply in its shape`);

@@ -1,5 +1,6 @@
 import type { DefinitionDigest } from "../api/definition.ts";
 import type { Sha256Digest } from "../api/digest.ts";
+import type { HostUse } from "../api/host.ts";
 import type { JsonObject } from "../api/json.ts";
 import type { CatalogueId } from "./state.ts";
 
@@ -49,6 +50,8 @@ export interface JournalEntry {
   /** Hosts that a ticket was made for. */
   readonly attempts: number;
   readonly resultBytes: number | null;
+  /** What the tool asked of other hosts and wrote, as its host said; null where nothing, or nothing was said. */
+  readonly use: Omit<HostUse, "exchanges"> | null;
   readonly durations: {
     readonly totalMs: number;
     readonly hostMs: number | null;

@@ -147,11 +147,22 @@ const faultOf = (dispatched: Dispatched): string | null => {
 };
 
 /** A host tells how long, not when: what it does not account for, the way there and back, is taken to be as long either way. */
-const spansOfHost = (tracer: Tracer, parent: Context, { queueMs, runMs }: HostStats, from: number, to: number): void => {
+const spansOfHost = (tracer: Tracer, parent: Context, { queueMs, runMs, use }: HostStats, from: number, to: number): void => {
   const queuedAt = from + Math.max(0, to - from - queueMs - runMs) / 2;
   const ranAt = queuedAt + queueMs;
   tracer.startSpan("queue", { startTime: queuedAt }, parent).end(ranAt);
-  tracer.startSpan("run", { startTime: ranAt }, parent).end(ranAt + runMs);
+  const run = tracer.startSpan("run", { startTime: ranAt }, parent);
+  const inRun = trace.setSpan(parent, run);
+  for (const { method, host, atMs, ms, status } of use?.exchanges ?? []) {
+    const startTime = ranAt + atMs;
+    const span = tracer.startSpan(`${method} ${host}`, { kind: SpanKind.CLIENT, startTime }, inRun);
+    span.setAttributes({ "http.request.method": method, "ambit.allowed-host": host });
+    if (status === null) span.setStatus({ code: SpanStatusCode.ERROR });
+    else span.setAttribute("http.response.status_code", status);
+    span.end(startTime + ms);
+  }
+  if (use) run.setAttributes({ "ambit.requests": use.requests, "ambit.requests.denied": use.deniedRequests });
+  run.end(ranAt + runMs);
 };
 
 /** Milliseconds since the epoch, as finely as the clock that never jumps tells. */

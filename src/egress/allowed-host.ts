@@ -50,8 +50,11 @@ export const parseAllowedHost = (entry: string, rules: AllowedHostRules = {}): A
 };
 
 /** Whether any entry admits the target. No entries admit nothing. */
-export const allows = (allowed: readonly AllowedHost[], target: Target): boolean =>
-  allowed.some(
+export const allows = (allowed: readonly AllowedHost[], target: Target): boolean => allowing(allowed, target) !== undefined;
+
+/** The first entry that admits a target. */
+export const allowing = (allowed: readonly AllowedHost[], target: Target): AllowedHost | undefined =>
+  allowed.find(
     (one) =>
       (one.scheme === null || one.scheme === target.scheme) &&
       (one.port ?? defaultPort(target.scheme)) === target.port &&

@@ -1,5 +1,5 @@
 import { Invalid } from "../api/errors.ts";
-import type { HostLimits } from "../api/host.ts";
+import type { HostLimits, HostUse } from "../api/host.ts";
 import { compactJson, type JsonObject } from "../api/json.ts";
 import { changesExport, untypedExport } from "../api/untyped.ts";
 import type { ComponentInterface, WitFunction } from "../api/wit.ts";
@@ -19,6 +19,8 @@ export interface GuestImports {
   readonly imports: object;
   /** Starts counting anew what one call may use up. */
   renew(): void;
+  /** What the call that began at `since`, by `performance.now()`, has used up; null where that is nothing. */
+  useSince(since: number): HostUse | null;
   /** Ends what the instance still holds: sockets, files. */
   dispose(): void;
 }
@@ -158,14 +160,17 @@ export class GuestCalls {
     tool.guard.refill(liftingLimit);
     if (tool.calls > 0) held.renew();
     tool.calls++;
+    const since = performance.now();
     try {
       const reply = replyTo(await settle(exported, parameters));
+      const use = held.useSince(since);
       this.#keepOrEnd(instance);
-      return reply;
+      return withUse(reply, use);
     } catch (error) {
       const memory = { usedBytes: tool.memoryBytes, capBytes: limits.memoryBytes };
+      const use = held.useSince(since);
       this.#abandon(instance);
-      return { kind: "failed", ...failureOf(error, memory, limits.resultBytes), ran: true };
+      return withUse({ kind: "failed", ...failureOf(error, memory, limits.resultBytes), ran: true }, use);
     }
   }
 
@@ -196,6 +201,9 @@ export class GuestCalls {
     return { tool, held };
   }
 }
+
+const withUse = (reply: WorkerReply, use: HostUse | null): WorkerReply =>
+  use !== null && (reply.kind === "answer" || reply.kind === "failed") ? { ...reply, use } : reply;
 
 const wantedByModule = ({ modules, memories }: GuestDeps): Map<WebAssembly.Module, MemoryPages> => {
   const wanted = new Map<WebAssembly.Module, MemoryPages>();

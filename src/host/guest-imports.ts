@@ -24,7 +24,7 @@ export const guestImports = (setup: WasiSetup, imports: readonly WitImport[], lo
   return {
     make: () => {
       const wasi = createWasi({ environment, mounts, allowedHosts, dial, log });
-      return { imports: wasi.importsFor(imports), renew: wasi.renew, dispose: wasi.dispose };
+      return { imports: wasi.importsFor(imports), renew: wasi.renew, useSince: wasi.useSince, dispose: wasi.dispose };
     },
     dialOnly: (addresses) => {
       table = new Map(Object.entries(addresses));

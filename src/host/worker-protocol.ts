@@ -1,4 +1,4 @@
-import type { HostLimits, HostMount } from "../api/host.ts";
+import type { HostLimits, HostMount, HostUse } from "../api/host.ts";
 import type { ComponentInterface } from "../api/wit.ts";
 import type { MemoryPages } from "./core-module.ts";
 import type { Failure } from "./failure.ts";
@@ -63,8 +63,8 @@ export type FromWorker =
  * may be large.
  */
 export type WorkerReply =
-  | { readonly kind: "answer"; readonly json: string }
-  | { readonly kind: "failed"; readonly code: string; readonly text: string; readonly ran: boolean }
+  | { readonly kind: "answer"; readonly json: string; readonly use?: HostUse }
+  | { readonly kind: "failed"; readonly code: string; readonly text: string; readonly ran: boolean; readonly use?: HostUse }
   | { readonly kind: "refused"; readonly code: string; readonly message: string }
   | { readonly kind: "page"; readonly page: LiftedPage }
   | { readonly kind: "news"; readonly hasChanged: boolean }

@@ -1,8 +1,9 @@
 import { Refused } from "../../api/errors.ts";
-import type { HostMount } from "../../api/host.ts";
+import type { HostMount, HostUse } from "../../api/host.ts";
 import type { AllowedHost } from "../../egress/allowed-host.ts";
 import type { Resolver } from "../../egress/resolver.ts";
 import type { Clock } from "./clock.ts";
+import { MadeRequests } from "./made-requests.ts";
 
 /**
  * One line that a component wrote, or (`host`) that the host says about what the component tried. `cut` marks the last one that is kept: what follows was
@@ -69,6 +70,7 @@ export class CallContext {
   readonly suspends: boolean;
   readonly #open = new Set<Disposable>();
   readonly #spent: Record<Spent, number> = { writtenFileBytes: 0, requests: 0, requestBodyBytes: 0, responseBodyBytes: 0 };
+  readonly made = new MadeRequests();
   #ended = false;
 
   constructor(options: WasiOptions, suspends: boolean) {
@@ -109,6 +111,15 @@ export class CallContext {
   /** Another call begins: totals start anew, what is open stays open. */
   renew(): void {
     for (const what of Object.keys(this.#spent) as Spent[]) this.#spent[what] = 0;
+    this.made.clear();
+  }
+
+  /** What the call, which began at `since` by `performance.now()`, has used up so far; null where that is nothing. */
+  useSince(since: number): HostUse | null {
+    const { requests, requestBodyBytes: sentBytes, responseBodyBytes: receivedBytes, writtenFileBytes } = this.#spent;
+    if (requests === 0 && writtenFileBytes === 0) return null;
+    const { denied } = this.made;
+    return { requests, deniedRequests: denied, sentBytes, receivedBytes, writtenFileBytes, exchanges: this.made.exchanges(since) };
   }
 
   /** Closes everything that the call still has open. */

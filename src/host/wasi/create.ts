@@ -1,4 +1,5 @@
 import { randomFillSync } from "node:crypto";
+import type { HostUse } from "../../api/host.ts";
 import type { WitImport } from "../../api/wit.ts";
 import { CallContext, defaultWasiBudgets, type WasiOptions } from "./call-context.ts";
 import { environmentOf, exit, GuestOutput, noTerminal, stdinOf, TerminalInput, TerminalOutput } from "./cli.ts";
@@ -24,6 +25,8 @@ export interface Wasi {
   readonly importsFor: (imports: readonly WitImport[]) => Readonly<Record<string, object>>;
   /** Starts counting anew what one call may use up, for an instance that serves another. */
   readonly renew: () => void;
+  /** What the call that began at `since`, by `performance.now()`, has used up; null where that is nothing. */
+  readonly useSince: (since: number) => HostUse | null;
   /** Closes every file, connection and timer, and logs what was written without a line's end. */
   readonly dispose: () => void;
 }
@@ -76,6 +79,7 @@ export const createWasi = (
       return made;
     },
     renew: () => running?.context.renew(),
+    useSince: (since) => running?.context.useSince(since) ?? null,
     dispose: () => {
       running?.output.finish();
       running?.context.end();

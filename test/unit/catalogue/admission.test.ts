@@ -275,6 +275,7 @@ test("the journal has one line a call, with digests and never a value", async ()
     reason: null,
     attempts: 1,
     resultBytes: 24,
+    use: null,
     durations: { totalMs: 0, hostMs: 0, queueMs: 1, runMs: 2 },
   });
   assert.ok(!JSON.stringify(journal).includes("secret"));

@@ -43,6 +43,20 @@ test("a host gets the bytes and the ticket as they are", async () => {
   assert.deepEqual(dispatched.reply.stats, stats);
 });
 
+test("what a host says of itself is read as figures and short words, or as nothing", async () => {
+  const exchange = `{"method":"${"M".repeat(40)}","host":7,"atMs":-1,"ms":1e300,"status":"200"}`;
+  const use = `{"requests":2.5e300,"deniedRequests":"1","sentBytes":3,"receivedBytes":null,"exchanges":[1,${Array(20).fill(exchange).join()}]}`;
+  const said = `{"outcome":"ok","text":"","stats":{"queueMs":-5,"runMs":{"valueOf":1},"use":${use}}}`;
+  const dispatched = await dispatchedTo((_, response) => json(response, 200, said));
+  assert.ok(dispatched.kind === "replied");
+  const { use: read, ...times } = dispatched.reply.stats;
+  assert.deepEqual(times, { queueMs: 0, runMs: 0 });
+  const { exchanges = [], ...counts } = read ?? {};
+  assert.deepEqual(counts, { requests: 0, deniedRequests: 0, sentBytes: 3, receivedBytes: 0, writtenFileBytes: 0 });
+  assert.equal(exchanges.length, 15);
+  assert.deepEqual(exchanges[0], { method: "M".repeat(16), host: "", atMs: 0, ms: 0, status: null });
+});
+
 const answers: Record<string, { readonly answer: RequestListener; readonly kind: string }> = {
   "a refusal means that nothing ran": {
     answer: (_, response) => json(response, 401, '{"refused":true,"code":"TicketUsed","message":"used"}'),

@@ -1,15 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { countedJournal } from "../../../src/catalogue/call-metrics.ts";
+import type { CatalogueDeps } from "../../../src/catalogue/catalogue.ts";
+import type { Dispatched } from "../../../src/catalogue/dispatch.ts";
 import type { JournalEntry } from "../../../src/catalogue/journal.ts";
 import { scrapedMetrics } from "../../../src/telemetry/prometheus.ts";
 import { Scraped } from "../../support/scraped.ts";
 import { type Ask, serving } from "./serving.ts";
+import { okReply, scriptedHost } from "./world.ts";
 
 /** A catalogue as `serving` makes it, that counts. */
-const counting = async () => {
+const counting = async (change: Partial<CatalogueDeps> = {}) => {
   const metrics = scrapedMetrics();
-  const served = await serving({ metrics });
+  const served = await serving({ metrics, ...change });
   return { ...served, read: async () => new Scraped(await metrics.text()) };
 };
 
@@ -37,6 +40,38 @@ test("a call is counted by what came of it, and its tool's run by what the host 
   assert.equal(scraped.value("ambit_call_bytes_total", { ...workload, direction: "arguments" }), 2 * '{"repo":"octo/spoon"}'.length);
   assert.equal(scraped.value("ambit_call_bytes_total", { ...workload, direction: "result" }), 2 * '["an issue"]'.length);
   assert.equal(scraped.value("ambit_live_grants"), 1);
+});
+
+test("what a tool did beside answering is counted as its host said", async () => {
+  const use = { requests: 3, deniedRequests: 1, sentBytes: 10, receivedBytes: 20, writtenFileBytes: 30, exchanges: [] };
+  const reply = { ...okReply(), stats: { queueMs: 0, runMs: 0, use } };
+  await using served = await counting({ dispatch: scriptedHost({ kind: "replied", reply }).dispatch });
+  await served.post("/v1/calls", call("list_issues"));
+  const scraped = await served.read();
+  const workload = { namespace: "agents", workload: "github" };
+  assert.equal(scraped.value("ambit_tool_requests_total", { ...workload, result: "sent" }), 2);
+  assert.equal(scraped.value("ambit_tool_requests_total", { ...workload, result: "denied" }), 1);
+  assert.equal(scraped.value("ambit_tool_network_bytes_total", { ...workload, direction: "sent" }), 10);
+  assert.equal(scraped.value("ambit_tool_network_bytes_total", { ...workload, direction: "received" }), 20);
+  assert.equal(scraped.value("ambit_tool_written_bytes_total", workload), 30);
+});
+
+test("a call that a host has is under way until it answers", async () => {
+  const { promise: answered, resolve: answer } = Promise.withResolvers<Dispatched>();
+  const { promise: sent, resolve: send } = Promise.withResolvers<void>();
+  await using served = await counting({
+    dispatch: () => {
+      send();
+      return answered;
+    },
+  });
+  const called = served.post("/v1/calls", call("list_issues"));
+  await sent;
+  assert.equal((await served.read()).value("ambit_calls_in_flight"), 1);
+  assert.equal((await served.read()).value("ambit_http_requests_in_flight", { route: "/v1/calls" }), 1);
+  answer({ kind: "replied", reply: okReply() });
+  await called;
+  assert.equal((await served.read()).value("ambit_calls_in_flight"), 0);
 });
 
 test("nothing that a caller writes becomes a label", async () => {

@@ -78,6 +78,22 @@ test("a call's spans follow the agent's, down to the tool's run", async () => {
   assert.ok(Math.abs(queue.endMs - run.startMs) < 0.01);
 });
 
+test("the requests that a tool made are spans within its run", async () => {
+  const use = { requests: 2, deniedRequests: 1, sentBytes: 0, receivedBytes: 9, writtenFileBytes: 0 };
+  const exchanges = [{ method: "GET", host: "https://api.example.com", atMs: 0.5, ms: 1.25, status: 200 }];
+  const reply = { ...okReply(), stats: { queueMs: 1, runMs: 2, use: { ...use, exchanges } } };
+  await using served = await traced({}, { dispatch: scriptedHost({ kind: "replied", reply }).dispatch });
+  await served.post("/v1/calls", call(), sampled);
+  const spans = await served.spans();
+  const run = named(spans, "run");
+  const request = named(spans, "GET https://api.example.com");
+  assert.deepEqual([request.parentSpanId, request.kind, request.service], [run.spanId, 3, "ambit-host"]);
+  assert.equal(request.attributes["http.response.status_code"], 200);
+  assert.ok(Math.abs(request.startMs - run.startMs - 0.5) < 0.01 && Math.abs(request.endMs - request.startMs - 1.25) < 0.01);
+  assert.deepEqual([run.attributes["ambit.requests"], run.attributes["ambit.requests.denied"]], [2, 1]);
+  assert.deepEqual(served.journal[0]?.use, use);
+});
+
 test("the journal names the trace", async () => {
   await using served = await traced();
   await served.post("/v1/calls", call(), sampled);

@@ -110,6 +110,38 @@ describe("a component's requests", async () => {
     assert.deepEqual(last?.headers, ["host", "api.test", "x-mine", "1", "accept", "*/*", "connection", "close"]);
   });
 
+  it("are told with what admitted them, how long they took and what came of them", async () => {
+    const below = make(overrides(["http://*.test", "http://api.test"]));
+    const since = performance.now();
+    assert.equal(below.useSince(since), null);
+    await fetched({ method: "POST", body: Buffer.from("abc"), path: "/secret?of=a-value" }, below);
+    await fetched({ method: "PROPFIND", path: "/empty" }, below);
+    await assert.rejects(fetched({ authority: "evil.example" }, below));
+    const use = below.useSince(since);
+    below.dispose();
+    assert.ok(use);
+    const { exchanges, ...counts } = use;
+    assert.deepEqual(counts, { requests: 3, deniedRequests: 1, sentBytes: 3, receivedBytes: 5, writtenFileBytes: 0 });
+    assert.deepEqual(
+      exchanges.map(({ method, host, status }) => ({ method, host, status })),
+      [
+        { method: "POST", host: "http://*.test", status: 200 },
+        { method: "other", host: "http://*.test", status: 204 },
+      ],
+    );
+    const [first, second] = exchanges;
+    assert.ok(first && second && first.atMs >= 0 && first.ms > 0 && second.atMs >= first.atMs + first.ms);
+    assert.doesNotMatch(JSON.stringify(use), /secret|api\.test|evil/);
+  });
+
+  it("are counted beyond those that are told one by one", async () => {
+    const many = make(overrides(["http://api.test"]));
+    for (let count = 0; count < 20; count++) await fetched({ path: "/empty" }, many);
+    const use = many.useSince(0);
+    many.dispose();
+    assert.deepEqual([use?.requests, use?.exchanges.length], [20, 16]);
+  });
+
   it("send a small body whole, with its length", async () => {
     await fetched({ method: "POST", body: Buffer.from("abc") });
     assert.equal(seen.at(-1)?.body.toString(), "abc");

@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { $init, generate } from "@bytecodealliance/jco-transpile/component";
+import type { HostUse } from "../../../src/api/host.ts";
 import type { WitImport } from "../../../src/api/wit.ts";
 import { publicAddressesOnly } from "../../../src/egress/address.ts";
 import { parseAllowedHost } from "../../../src/egress/allowed-host.ts";
@@ -18,6 +19,8 @@ export interface ProbeRun {
   readonly call: ProbeCall;
   readonly lines: GuestLine[];
   readonly denied: { target: string; detail: string }[];
+  /** What it used up in calls that began then. */
+  readonly useSince: (since: number) => HostUse | null;
   readonly dispose: () => void;
 }
 
@@ -91,6 +94,7 @@ const instanceOf = (
     },
     lines,
     denied,
+    useSince: wasi.useSince,
     dispose: wasi.dispose,
   };
 };

@@ -1,8 +1,10 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { messageOf } from "../../../api/errors.ts";
+import type { AllowedHost } from "../../../egress/allowed-host.ts";
 import type { Target } from "../../../egress/target.ts";
 import type { CallContext } from "../call-context.ts";
+import type { RequestNote } from "../made-requests.ts";
 import { Bell } from "./bell.ts";
 import { connectToAny } from "./connect.ts";
 import { type ErrorCode, ExchangeFailure, errorCodeOf } from "./error-code.ts";
@@ -11,6 +13,12 @@ import { IncomingResponse, ResponseBody } from "./incoming-response.ts";
 import type { RequestHead } from "./outgoing-request.ts";
 
 type Outcome = { readonly tag: "ok"; readonly val: IncomingResponse } | { readonly tag: "err"; readonly val: ErrorCode };
+
+/** Where a request goes, and the entry of the allowed hosts that admits it. */
+export interface Granted {
+  readonly target: Target;
+  readonly by: AllowedHost;
+}
 
 /** How long each step may take, in milliseconds; null: as long as the call. */
 export interface ExchangeTimeouts {
@@ -35,8 +43,10 @@ export class Exchange implements Disposable {
   #request: ClientRequest | null = null;
   #responseBody: ResponseBody | null = null;
   #timer: NodeJS.Timeout | null = null;
+  readonly #note: RequestNote;
 
-  constructor(context: CallContext, target: Target, head: RequestHead, timeouts: ExchangeTimeouts) {
+  constructor(context: CallContext, { target, by }: Granted, head: RequestHead, timeouts: ExchangeTimeouts) {
+    this.#note = context.made.note(head.method, by.entry);
     this.#context = context;
     this.#target = target;
     this.#head = head;
@@ -94,6 +104,7 @@ export class Exchange implements Disposable {
 
   #receive(message: IncomingMessage): void {
     this.#withdrawTimer();
+    this.#note.answered(message.statusCode ?? 0);
     const between = this.#timeouts.betweenBytesMs;
     if (between !== null) {
       this.#socket?.setTimeout(between, () => this.#fail(new ExchangeFailure({ tag: "connection-read-timeout" })));
@@ -125,6 +136,7 @@ export class Exchange implements Disposable {
 
   #close(): void {
     this.#withdrawTimer();
+    this.#note.ended();
     this.#stop.abort(new ExchangeFailure({ tag: "connection-terminated" }));
     this.#request?.destroy();
     this.#socket?.destroy();

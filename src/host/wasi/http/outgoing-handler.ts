@@ -1,11 +1,11 @@
 import { Invalid } from "../../../api/errors.ts";
-import { allows } from "../../../egress/allowed-host.ts";
+import { allowing } from "../../../egress/allowed-host.ts";
 import { type Target, type Scheme as TargetScheme, targetOf } from "../../../egress/target.ts";
 import type { CallContext } from "../call-context.ts";
 import { GuestError } from "../guest-error.ts";
 import { IoError } from "../streams.ts";
 import { denied, type ErrorCode } from "./error-code.ts";
-import { Exchange, type ExchangeTimeouts, targetText } from "./exchange.ts";
+import { Exchange, type ExchangeTimeouts, type Granted, targetText } from "./exchange.ts";
 import { Fields } from "./fields.ts";
 import { FutureIncomingResponse, FutureTrailers, IncomingBody, IncomingResponse } from "./incoming-response.ts";
 import { OutgoingBody, OutgoingRequest, type RequestHead, RequestOptions } from "./outgoing-request.ts";
@@ -47,6 +47,7 @@ const send = (context: CallContext, request: OutgoingRequest, options: RequestOp
   if (!context.charge("requests", 1)) throw new GuestError<ErrorCode>({ tag: "connection-limit-reached" });
   const verdict = judge(context, head);
   if (verdict.refusal !== undefined) {
+    context.made.deny();
     context.options.denied({
       target: verdict.target,
       detail: verdict.refusal.tag === "internal-error" ? verdict.refusal.val : verdict.refusal.tag,
@@ -57,12 +58,12 @@ const send = (context: CallContext, request: OutgoingRequest, options: RequestOp
   if (context.countOpen(Exchange) >= context.options.budgets.connections) {
     throw new GuestError<ErrorCode>({ tag: "connection-limit-reached" });
   }
-  const exchange = context.hold(new Exchange(context, verdict.target, head, timeoutsOf(context, options)));
+  const exchange = context.hold(new Exchange(context, verdict, head, timeoutsOf(context, options)));
   void exchange.run();
   return new FutureIncomingResponse(context, exchange);
 };
 
-type Verdict = { readonly target: Target; readonly refusal?: undefined } | { readonly target: string; readonly refusal: ErrorCode };
+type Verdict = (Granted & { readonly refusal?: undefined }) | { readonly target: string; readonly refusal: ErrorCode };
 
 /** Whether the grants admit a request: scheme, host and effective port, and one name for the host throughout. */
 const judge = (context: CallContext, head: RequestHead): Verdict => {
@@ -73,14 +74,15 @@ const judge = (context: CallContext, head: RequestHead): Verdict => {
   const scheme: TargetScheme = head.scheme?.tag === "HTTP" ? "http" : "https";
   const target = readTarget(scheme, head.authority);
   if (typeof target === "string") return refuse(target);
-  if (!allows(context.options.allowedHosts, target)) return refuse(`${targetText(target)} is not granted to this tool`);
+  const by = allowing(context.options.allowedHosts, target);
+  if (by === undefined) return refuse(`${targetText(target)} is not granted to this tool`);
   for (const value of head.headers.get("host")) {
     const named = readTarget(scheme, Buffer.from(value).toString("latin1"));
     if (typeof named === "string" || named.host !== target.host || named.port !== target.port) {
       return refuse(`the Host header differs from the request's authority, ${targetText(target)}`);
     }
   }
-  return { target };
+  return { target, by };
 };
 
 const readTarget = (scheme: TargetScheme, authority: string): Target | string => {
