@@ -48,6 +48,15 @@ const fixture = (crate: string, options: { shares?: string[]; docs?: boolean } =
 /** Everything but the `.wat` files, which are found. `collections` is left without docs, so that tests have one that says nothing about itself. */
 export const listed: readonly BuiltComponent[] = [
   example("fetch", httpClient),
+  // Nobody calls it by its types, and what its tools say is in the folder that it reads.
+  {
+    kind: "rust",
+    output: `${examples}/notices/notices.wasm`,
+    crate: "notices",
+    folder: `${examples}/notices`,
+    shares: [untypedWit, workspaceFiles],
+    docs: false,
+  },
   example("github", httpClient),
   example("workspace-read", workspaceFiles),
   example("workspace-write", workspaceFiles),
@@ -66,6 +75,7 @@ export const listed: readonly BuiltComponent[] = [
   fixture("collections", { docs: false }),
   fixture("almanac"),
   fixture("conformance", { shares: [untypedWit], docs: false }),
+  fixture("shifting", { shares: [untypedWit, workspaceFiles], docs: false }),
   { kind: "made-text", output: `${fixtures}/wat/nested-types.wasm`, source: "scripts/components/nested-types.ts", text: nestedTypesText },
 ];
 
