@@ -12,7 +12,10 @@ const dialect = "https://json-schema.org/draft/2020-12/schema";
 const inPlace = new Set(["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"]);
 
 /** Keywords that name or move a base. Without them a reference is a pointer into this one document, which is all that a tool needs. */
-const refusedKeywords = ["$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary"];
+const refusedKeywords = ["$id", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary"];
+
+/** A name that no reference of ours uses: allowed where it is one, and once. */
+const anchorPattern = /^[A-Za-z_][-A-Za-z0-9._]*$/;
 
 interface Subschema {
   readonly pointer: string;
@@ -60,6 +63,7 @@ export const assertUsableSchema = (schema: JsonObject): void => {
 
 const collect = (root: JsonObject): Map<string, Subschema> => {
   const found = new Map<string, Subschema>();
+  const anchors = new Set<JsonValue>();
   let patterns = 0;
   const visit = (schema: JsonValue, pointer: string): void => {
     if (typeof schema === "boolean") return;
@@ -69,6 +73,12 @@ const collect = (root: JsonObject): Map<string, Subschema> => {
     found.set(pointer, one);
     for (const keyword of refusedKeywords) {
       if (schema[keyword] !== undefined) throw unusable(pointerTo(pointer, keyword), `the keyword ${keyword} is not supported`);
+    }
+    const { $anchor } = schema;
+    if ($anchor !== undefined) {
+      const isName = typeof $anchor === "string" && anchorPattern.test($anchor) && !anchors.has($anchor);
+      if (!isName) throw unusable(pointerTo(pointer, "$anchor"), "an anchor is a name, and names one schema");
+      anchors.add($anchor);
     }
     for (const pattern of patternsOf(schema)) {
       if (++patterns > limits.patterns) throw unusable(pointer, `there are more than ${limits.patterns} patterns`);
