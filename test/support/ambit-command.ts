@@ -54,8 +54,11 @@ export interface RunningUp {
 const deadlineMs = 30_000;
 
 /** Starts `up` on a free port and waits until it has looked at its folder once. */
-export const startUp = async (folder: string, args: readonly string[]): Promise<RunningUp> => {
-  const child = spawn(process.execPath, [entry, "up", folder, "--port", "0", "--json", ...args], { stdio: ["ignore", "pipe", "pipe"] });
+export const startUp = async (folder: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<RunningUp> => {
+  const child = spawn(process.execPath, [entry, "up", folder, "--port", "0", "--json", ...args], {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, ...env },
+  });
   const errors = textOf(child.stderr);
   const events: UpEvent[] = [];
   const waiters = new Set<() => void>();
