@@ -1,13 +1,15 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { CacheTtl } from "../api/declaration.ts";
 import { CatalogueError } from "./catalogue-error.ts";
+import { Conversation, type ConversationOptions } from "./conversation.ts";
 import { type ConnectionOptions, delayOf, Requests } from "./requests.ts";
 import { serverEvents } from "./server-events.ts";
-import type { CallResult, SearchHit, ToolFormat, ToolShapes, TurnAnswers, TurnFormat } from "./shapes.ts";
+import type { CallReport, CallResult, SearchHit, ToolFormat, ToolShapes, TurnAnswers, TurnFormat } from "./shapes.ts";
 
 export { CatalogueError } from "./catalogue-error.ts";
+export type { Conversation, ConversationOptions } from "./conversation.ts";
 export type { ConnectionOptions } from "./requests.ts";
-export type { CallResult, ObjectSchema, SearchHit, ToolFormat, ToolShapes, TurnAnswers, TurnFormat } from "./shapes.ts";
+export type * from "./shapes.ts";
 
 /** What a list may be asked for with; docs/catalogue.md says what each means. */
 export interface DeclarationOptions {
@@ -16,6 +18,12 @@ export interface DeclarationOptions {
   /** Strict tools, optional parameters and unions that the agent's own tools need. */
   readonly reserve?: readonly [tools: number, optionals: number, unions: number];
   readonly namespace?: string;
+  /** Leaves all but the first so many, or 30, to be found by the provider's own search, where it has one. */
+  readonly defer?: boolean | number;
+  /** True adds the catalogue's search as a tool; `only` gives nothing but that and `names`. */
+  readonly search?: boolean | "only";
+  /** Only tools of these names, 128 at most. */
+  readonly names?: readonly string[];
 }
 
 export interface DeclarationList<Format extends ToolFormat> {
@@ -117,9 +125,27 @@ export class AmbitClient {
    * Answers a model's turn: takes what the model returned as it is (its content, its `tool_calls`, its output items) and gives what to append to the
    * conversation, with one result for each call.
    */
-  async answer<Format extends TurnFormat>(format: Format, turn: unknown, { signal }: RequestOptions = {}): Promise<TurnAnswers[Format]> {
-    const response = await this.#requests.send({ path: `/v1/calls?format=${format}`, body: JSON.stringify(turn, withoutBytes), signal });
-    return (await response.json()) as TurnAnswers[Format];
+  async answer<Format extends TurnFormat>(format: Format, turn: unknown, options: RequestOptions = {}): Promise<TurnAnswers[Format]> {
+    return (await this.turn(format, { turn }, options)).answer;
+  }
+
+  /**
+   * Answers a model's turn like `answer`, and says what became of each call. `labels` says what is known of the arguments of each, in order; calls of one
+   * `session` are counted together.
+   */
+  async turn<Format extends TurnFormat>(
+    format: Format,
+    request: { readonly turn: unknown; readonly labels?: readonly (object | null)[]; readonly session?: string },
+    { signal }: RequestOptions = {},
+  ): Promise<{ readonly answer: TurnAnswers[Format]; readonly calls: readonly CallReport[] }> {
+    const body = JSON.stringify(request, withoutBytes);
+    const response = await this.#requests.send({ path: `/v1/calls?format=${format}`, body, signal });
+    return JSON.parse(await response.text(), format === "bedrock" ? withBytes : undefined);
+  }
+
+  /** A conversation with a model that may find tools as it goes. */
+  conversation<Format extends TurnFormat>(format: Format, options: ConversationOptions = {}): Conversation<Format> {
+    return new Conversation(this, format, options);
   }
 
   /**
@@ -153,14 +179,23 @@ export class AmbitClient {
   }
 }
 
-const listPath = (format: ToolFormat, { cache, strict, reserve, namespace }: DeclarationOptions): string =>
-  `/v1/declarations?${new URLSearchParams({
+const listPath = (format: ToolFormat, options: DeclarationOptions): string => {
+  const { cache, strict, reserve, namespace, defer, search, names } = options;
+  return `/v1/declarations?${new URLSearchParams({
     format,
     ...(cache !== undefined && { cache }),
     ...(strict !== undefined && { strict: String(strict) }),
     ...(reserve !== undefined && { reserve: reserve.join() }),
     ...(namespace !== undefined && { namespace }),
+    ...(defer && { defer: defer === true ? "on" : String(defer) }),
+    ...(search && { search: String(search) }),
+    ...(names !== undefined && { names: names.join() }),
   })}`;
+};
 
 /** Some SDKs give bytes within a turn (a model's redacted reasoning); they are of no call. */
 const withoutBytes = (_key: string, value: unknown): unknown => (value instanceof Uint8Array ? undefined : value);
+
+/** What is base64 in Bedrock's JSON is bytes in its SDK. */
+const withBytes = (key: string, value: unknown): unknown =>
+  key === "bytes" && typeof value === "string" ? Uint8Array.from(Buffer.from(value, "base64")) : value;

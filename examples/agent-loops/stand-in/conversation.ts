@@ -9,7 +9,7 @@ export interface Conversation {
 export interface ToolCall {
   readonly id: string;
   readonly name: string;
-  readonly arguments: Readonly<Record<string, unknown>>;
+  readonly arguments: Readonly<Record<string, string>>;
 }
 
 export interface AnsweredCall {
