@@ -35,10 +35,10 @@ export const isOfSessions = (headers: IncomingHttpHeaders, message: RpcMessage):
   return message.method === "initialize" || version === undefined || isSessionRevision(version);
 };
 
-/** The revision that a message of sessions is in, as its header says. */
-export const sessionRevisionIn = (headers: IncomingHttpHeaders): SessionRevision => {
-  const version = headers[versionHeader];
-  return isSessionRevision(version) ? version : revisionWithoutHeader;
+/** The revision that messages of sessions are in, as the header says; null for another. */
+export const sessionRevisionIn = (headers: IncomingHttpHeaders): SessionRevision | null => {
+  const version = headers[versionHeader] ?? revisionWithoutHeader;
+  return isSessionRevision(version) ? version : null;
 };
 
 /** Names in `params` that a header repeats, by method (2026-07-28, "Standard Request Headers"). */
