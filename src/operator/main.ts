@@ -187,6 +187,7 @@ const operatorParts = async (settings: OperatorSettings, shared: Shared, signal:
     egress,
     cached: (digest) => cache.read(digest, defaultMaxComponentBytes),
     beforeComponent: egress.beforeComponent,
+    canary: egress.canary,
   });
   const listings = new ToolListings();
   const reader = listingReader(context, { keyring, listings, placeOf: ({ address }) => ({ address, port: hostPort }) });

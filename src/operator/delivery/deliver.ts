@@ -101,6 +101,22 @@ export const deliver = async (
   }
 };
 
+/** Visits a host that was delivered to, and still is the same start of it. Throws `Transient` where it does not answer, and what `visit` throws. */
+export const visitHost = async (
+  deps: DeliverDeps,
+  pod: HostPod,
+  delivered: Delivered,
+  visit: (session: HostSession) => Promise<void>,
+  signal: AbortSignal,
+): Promise<void> => {
+  const { session } = await sessionWith(deps, pod, delivered, signal);
+  try {
+    await visit(session);
+  } finally {
+    await session.close();
+  }
+};
+
 interface Known {
   readonly boot: string;
   readonly certificate: string;

@@ -10,7 +10,7 @@ import { type Pod, pods } from "../kinds.ts";
 import { fieldManagers, hostPort, labels } from "../names.ts";
 import { type CachedBytes, componentBytes } from "./component-bytes.ts";
 import { confirmPod } from "./confirm.ts";
-import { type DeliverDeps, type Delivered, deliver, isSettled, type Wanted } from "./deliver.ts";
+import { type DeliverDeps, type Delivered, deliver, isSettled, visitHost, type Wanted } from "./deliver.ts";
 import { type HostPod, hostPodOf, noteAnnotations, refusedAnnotation } from "./host-pod.ts";
 import type { HostPlace, HostSession } from "./host-session.ts";
 import type { Keyring } from "./own-keys.ts";
@@ -30,6 +30,8 @@ export interface DeliveryOptions {
   readonly cached?: CachedBytes;
   /** Looks at a host that has everything but its component; throws `Waiting` where it must not get it yet. */
   readonly beforeComponent?: (pod: HostPod, session: HostSession, signal: AbortSignal) => Promise<void>;
+  /** When and how hosts that have their component look again whether their policy is in force. By default never. */
+  readonly canary?: Egress["canary"];
   /** Where a pod's host listens: by default at the pod's address, on `hostPort`. */
   readonly placeOf?: (pod: HostPod) => HostPlace;
 }
@@ -42,7 +44,7 @@ export interface Delivery extends Runs {
 /** Gives each host what it runs on, and says on its pod that it has it. */
 export const createDelivery = (context: OperatorContext, options: DeliveryOptions): Delivery => {
   const { client, clock, random, metrics, stores, log } = context;
-  const { keyring, egress } = options;
+  const { keyring, egress, canary } = options;
   const applier = new Applier({ client, fieldManager: fieldManagers.delivery });
   /** By pod UID. */
   const delivered = new Map<string, Delivered>();
@@ -62,11 +64,14 @@ export const createDelivery = (context: OperatorContext, options: DeliveryOption
     if (!pod || !host) return done;
     const wanted: Wanted = { keys: keyring.ticketKeys(), table: egress.tableFor(host.of)?.table };
     const before = delivered.get(host.uid);
-    if (isSettled(host, before, wanted, clock.now())) return lookAgain;
+    if (isSettled(host, before, wanted, clock.now())) {
+      if (canary?.dueInMs(host.of) === 0) await visitHost(deps, host, before, (session) => canary.again(host, session, signal), signal);
+      return lookAgain(host);
+    }
     try {
       const now = await deliver(deps, host, wanted, before, (far) => void delivered.set(host.uid, far), signal);
       await annotate(pod, noteAnnotations(now), signal);
-      return lookAgain;
+      return lookAgain(host);
     } catch (thrown) {
       if (!(thrown instanceof Stalled || thrown instanceof Refused)) throw thrown;
       const { code, message } = thrown;
@@ -77,6 +82,12 @@ export const createDelivery = (context: OperatorContext, options: DeliveryOption
       return { kind: "stalled", reason: code, message };
     }
   };
+
+  const lookAgain = ({ of }: HostPod): Outcome => ({
+    kind: "waiting",
+    retryAfterMs: Math.max(1, Math.min(lookAgainMs, canary?.dueInMs(of) ?? lookAgainMs)),
+    on: "the certificate and the clock of the host, and its policy",
+  });
 
   const annotate = async (pod: Pod, annotations: Record<string, string>, signal: AbortSignal): Promise<void> => {
     const { name, namespace } = pod.metadata;
@@ -128,5 +139,3 @@ export const createDelivery = (context: OperatorContext, options: DeliveryOption
     },
   };
 };
-
-const lookAgain: Outcome = { kind: "waiting", retryAfterMs: lookAgainMs, on: "the certificate and the clock of the host" };

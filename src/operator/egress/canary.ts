@@ -1,7 +1,7 @@
 import { Waiting } from "../../api/errors.ts";
 import type { CanaryDocument, SignedDocument } from "../../api/host.ts";
 import type { JsonObject } from "../../api/json.ts";
-import { type Clock, pause } from "../../kube/clock.ts";
+import { type Clock, jittered, pause, type Random } from "../../kube/clock.ts";
 import type { EgressOf } from "./egress.ts";
 
 /** Somewhere that always answers and that no sandbox may reach, such as the API server's own Service. */
@@ -23,6 +23,7 @@ export interface CanaryOptions {
   readonly requirement: "report" | "require";
   readonly sign: (document: CanaryDocument) => SignedDocument;
   readonly clock: Clock;
+  readonly random: Random;
   /** Told when a component's enforcement came to be another. */
   readonly changed: (of: EgressOf) => void;
 }
@@ -40,14 +41,21 @@ interface Session {
 const settleMs = 3_000;
 const betweenMs = 300;
 const retryAfterMs = 10_000;
+/** A network plugin may be taken away while sandboxes run: one host of each component tries again this often. */
+const periodMs = 15 * 60_000;
+
+interface Found extends Enforcement {
+  /** On the monotonic clock. */
+  readonly againAt: number;
+}
 
 /**
- * Asks hosts, before they get their component, to reach what their policy forbids: the only way to know that policies are in force, since nothing acknowledges them. What each component's
- * newest host found is kept, in memory: an operator that starts anew hears it again from the next host.
+ * Asks hosts, before they get their component and from time to time after that, to reach what their policy forbids: the only way to know that policies are in force, since nothing
+ * acknowledges them. What each component's hosts found last is kept, in memory: an operator that starts anew hears it again from the next host.
  */
 export class Canary {
   readonly #options: CanaryOptions;
-  readonly #found = new Map<string, Enforcement>();
+  readonly #found = new Map<string, Found>();
 
   constructor(options: CanaryOptions) {
     this.#options = options;
@@ -59,11 +67,33 @@ export class Canary {
 
   /** Throws `Waiting` (`EgressNotEnforced`) where the component must not be delivered yet, and what asking the host throws. */
   async check({ of }: Pod, session: Session, signal: AbortSignal): Promise<void> {
-    const { place, requirement, clock } = this.#options;
-    if (place === null) {
-      if (requirement === "require") throw notYet(untried(null).message);
-      return;
-    }
+    const { place, requirement } = this.#options;
+    const found = place === null ? untried(null) : await this.#try(place, of, session, signal);
+    if (found.status !== "True" && requirement === "require") throw notYet(found.message);
+  }
+
+  /** In how many milliseconds a host that has its component is to try again; never where nothing was tried. */
+  dueInMs(of: EgressOf): number {
+    const found = this.#found.get(keyOf(of));
+    return found === undefined ? Number.POSITIVE_INFINITY : Math.max(0, found.againAt - this.#options.clock.elapsed());
+  }
+
+  /** Has a host that is due try again. Others of the component are not due meanwhile, nor is this one soon if it does not answer. */
+  async again({ of }: Pod, session: Session, signal: AbortSignal): Promise<void> {
+    const { place } = this.#options;
+    if (place === null) return;
+    this.#postpone(of);
+    await this.#try(place, of, session, signal);
+  }
+
+  /** What a policy of the component became another: it is due when that has settled. */
+  suspect(of: EgressOf): void {
+    const found = this.#found.get(keyOf(of));
+    if (found) this.#found.set(keyOf(of), { ...found, againAt: Math.min(found.againAt, this.#options.clock.elapsed() + settleMs) });
+  }
+
+  async #try(place: CanaryPlace, of: EgressOf, session: Session, signal: AbortSignal): Promise<Enforcement> {
+    const { clock } = this.#options;
     // Where it was reached before, the next host need not wait to find out the same.
     const until = clock.elapsed() + (this.of(of).status === "False" ? 0 : settleMs);
     const { boot } = await session.boot();
@@ -75,8 +105,7 @@ export class Canary {
       await pause(clock, betweenMs, signal);
       signal.throwIfAborted();
     }
-    this.#record(of, reachedFrom(place));
-    if (requirement === "require") throw notYet(reachedFrom(place).message);
+    return this.#record(of, reachedFrom(place));
   }
 
   /** Forgets a component that is gone. */
@@ -84,10 +113,21 @@ export class Canary {
     this.#found.delete(keyOf(of));
   }
 
-  #record(of: EgressOf, enforcement: Enforcement): void {
+  #record(of: EgressOf, enforcement: Enforcement): Enforcement {
     const before = this.of(of);
-    this.#found.set(keyOf(of), enforcement);
+    this.#found.set(keyOf(of), { ...enforcement, againAt: this.#next() });
     if (before.status !== enforcement.status) this.#options.changed(of);
+    return enforcement;
+  }
+
+  #postpone(of: EgressOf): void {
+    const found = this.#found.get(keyOf(of));
+    if (found) this.#found.set(keyOf(of), { ...found, againAt: this.#next() });
+  }
+
+  #next(): number {
+    const { clock, random } = this.#options;
+    return clock.elapsed() + jittered(random, periodMs, 0.1);
   }
 }
 
@@ -96,13 +136,13 @@ const keyOf = ({ namespace, workload, component }: EgressOf): string => JSON.str
 const inForce: Enforcement = {
   status: "True",
   reason: "PolicyInForce",
-  message: "the sandbox could not reach what its NetworkPolicy forbids",
+  message: "NetworkPolicy and the host's own check hold: a sandbox could not reach what its policy forbids",
 };
 
 const reachedFrom = ({ address, port }: CanaryPlace): Enforcement => ({
   status: "False",
   reason: "CanaryReached",
-  message: `the sandbox reached ${address}:${port}, which its NetworkPolicy forbids: install a network plugin that enforces NetworkPolicy; until then only the host's own check holds`,
+  message: `only the host's own check holds: a sandbox reached ${address}:${port}, which its NetworkPolicy forbids; install a network plugin that enforces NetworkPolicy`,
 });
 
 const untried = (place: CanaryPlace | null): Enforcement =>

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { messageOf, Stalled } from "../../api/errors.ts";
 import {
   afterProgrammed,
@@ -80,6 +81,8 @@ export interface Egress extends Runs {
   enforcementOf(of: EgressOf): Enforcement;
   /** Has a host try what its policy forbids; throws `Waiting` where it must not get its component yet. */
   beforeComponent: Canary["check"];
+  /** When and how hosts that have their component try again. */
+  canary: Pick<Canary, "dueInMs" | "again">;
   /** Calls back with a component whose table or status came to be another. The returned function ends that. */
   subscribe(listener: (of: EgressOf) => void): () => void;
 }
@@ -118,7 +121,7 @@ class EgressController implements Egress {
   readonly #names: ResolvedNames;
   readonly #controller: Controller;
   readonly #applier: Applier;
-  readonly #canary: Canary;
+  readonly canary: Canary;
   readonly #held = new Map<string, Map<string, Held>>();
   /** By Workload and component, what listeners know. */
   readonly #told = new Map<string, ReadonlyMap<string, string>>();
@@ -131,7 +134,7 @@ class EgressController implements Egress {
     this.#context = context;
     this.#settings = settings;
     this.#services = services ?? reachedServices(context);
-    this.#canary = new Canary({ ...canary, clock, changed: (of) => this.#tellOf(of) });
+    this.canary = new Canary({ ...canary, clock, random, changed: (of) => this.#tellOf(of) });
     this.#applier = new Applier({ client, fieldManager: fieldManagers.egress });
     this.#controller = new Controller({
       name: "egress",
@@ -173,10 +176,10 @@ class EgressController implements Egress {
   }
 
   enforcementOf(of: EgressOf): Enforcement {
-    return this.#canary.of(of);
+    return this.canary.of(of);
   }
 
-  readonly beforeComponent: Canary["check"] = (pod, session, signal) => this.#canary.check(pod, session, signal);
+  readonly beforeComponent: Canary["check"] = (pod, session, signal) => this.canary.check(pod, session, signal);
 
   subscribe(listener: (of: EgressOf) => void): () => void {
     this.#listeners.add(listener);
@@ -190,6 +193,7 @@ class EgressController implements Egress {
     const ends = [
       this.#controller.owns(stores.workloads),
       this.#controller.watches(stores.networkPolicies, byWorkloadLabel),
+      this.#watchPolicies(),
       onJudged(stores.toolGrants, (workload) => this.#controller.enqueue(workload)),
       this.#controller.watches(this.#services.services, (service) => this.#usersOf(keyOf(service))),
       this.#controller.watches(this.#services.slices, (slice) => serviceOfSlice(slice).flatMap((service) => this.#usersOf(service))),
@@ -221,6 +225,27 @@ class EgressController implements Egress {
     }
   }
 
+  /** Has components tried again whose policies became others, ours or the one before all sandboxes. */
+  #watchPolicies(): () => void {
+    const { networkPolicies: policies, workloads } = this.#context.stores;
+    const suspect = (of: EgressOf): void => {
+      if (this.canary.dueInMs(of) === Number.POSITIVE_INFINITY) return;
+      this.canary.suspect(of);
+      this.#tellOf(of);
+    };
+    return policies.subscribe((change) => {
+      if (change.type === "added" || (change.type === "updated" && isDeepStrictEqual(specOf(change.previous), specOf(change.object))))
+        return;
+      const { namespace = "default", labels: has = {} } = change.object.metadata;
+      const only = has[labels.component];
+      for (const { metadata, spec } of workloads.list().filter(({ metadata }) => metadata.namespace === namespace)) {
+        if (only !== undefined && has[labels.workload] !== metadata.name) continue;
+        for (const { name: component } of spec.components)
+          if (only === undefined || only === component) suspect({ namespace, workload: metadata.name, component });
+      }
+    });
+  }
+
   #tellOf(of: EgressOf): void {
     for (const listener of this.#listeners) listener(of);
   }
@@ -235,7 +260,7 @@ class EgressController implements Egress {
     const workload = this.#context.stores.workloads.get(name);
     if (workload === undefined) {
       for (const component of this.#held.get(name)?.keys() ?? [])
-        this.#canary.forget({ namespace: key.namespace ?? "", workload: key.name, component });
+        this.canary.forget({ namespace: key.namespace ?? "", workload: key.name, component });
       this.#held.delete(name);
       this.#told.delete(name);
       this.#servicesOf.delete(name);
@@ -361,7 +386,7 @@ class EgressController implements Egress {
     const components = new Set(workload.spec.components.map(({ name }) => name));
     for (const component of [...held.keys()].filter((one) => !components.has(one))) {
       held.delete(component);
-      this.#canary.forget({ namespace: workload.metadata.namespace ?? "", workload: workload.metadata.name, component });
+      this.canary.forget({ namespace: workload.metadata.namespace ?? "", workload: workload.metadata.name, component });
     }
     for (const policy of stores.networkPolicies.find("workload", keyOf(workload))) {
       const { name, namespace = "default", uid = "", labels: has } = policy.metadata;
@@ -381,6 +406,8 @@ const faultOf = (thrown: unknown): Stalled | undefined => {
     ? new Stalled("PolicyRefused", `the API server refuses the NetworkPolicy: ${thrown.message}`, { cause: thrown })
     : undefined;
 };
+
+const specOf = (policy: ClusterObject): unknown => (policy as NetworkPolicy).spec;
 
 /** By component, what listeners are told of: tables, and what a status says of entries. */
 const seenOf = (held: ReadonlyMap<string, Held>): ReadonlyMap<string, string> =>

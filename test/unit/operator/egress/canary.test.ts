@@ -17,6 +17,7 @@ const setUp = (answers: readonly boolean[], options: Partial<CanaryOptions> = {}
     requirement: "report",
     sign: (document) => ({ payload: JSON.stringify(document), signature: "" }),
     clock,
+    random: () => 0.5,
     changed: ({ component }) => void changed.push(component),
     ...options,
   });
@@ -42,7 +43,8 @@ const setUp = (answers: readonly boolean[], options: Partial<CanaryOptions> = {}
     }
     return checking;
   };
-  return { canary, check, asked, changed, clock };
+  const again = () => canary.again({ of }, session, new AbortController().signal);
+  return { canary, check, again, asked, changed, clock };
 };
 
 describe("the canary", () => {
@@ -89,6 +91,34 @@ describe("the canary", () => {
     assert.equal(asked.length, 0);
     const strict = setUp([false], { place: null, requirement: "require" });
     assert.equal(((await strict.check()) as { code?: string }).code, "EgressNotEnforced");
+  });
+
+  it("is tried again in a quarter of an hour, by one host of the component", async () => {
+    const { canary, check, again, asked, changed, clock } = setUp([false, true]);
+    assert.equal(canary.dueInMs(of), Number.POSITIVE_INFINITY, "a host without its component is asked anyway");
+    await check();
+    const dueIn = canary.dueInMs(of);
+    assert.ok(dueIn >= 15 * 60_000 && dueIn <= 16.5 * 60_000);
+    clock.pass(dueIn);
+    assert.equal(canary.dueInMs(of), 0);
+    const trying = again();
+    assert.ok(canary.dueInMs(of) > 0, "others of the component are not due meanwhile");
+    while (canary.of(of).status === "True") {
+      await new Promise((resolve) => setImmediate(resolve));
+      if (clock.timers > 0) clock.pass(clock.nextIn ?? 0);
+    }
+    await trying;
+    assert.ok(asked.length > 2, "it is given the time that a policy may take");
+    assert.deepEqual([canary.of(of).status, changed], ["False", ["api", "api"]]);
+  });
+
+  it("is tried again when a policy has changed and settled", async () => {
+    const { canary, check, again } = setUp([false]);
+    await check();
+    canary.suspect(of);
+    assert.equal(canary.dueInMs(of), 3_000);
+    await again();
+    assert.ok(canary.dueInMs(of) > 60_000);
   });
 
   it("of a component that is gone is forgotten", async () => {
