@@ -12,6 +12,12 @@ export const labels = {
   digest: "ambit.dev/digest",
 } as const;
 
+/** What Ambit's own pods have, in its own namespace: those of the operator and of the catalogue, which may come to a host. */
+export const ownPods = {
+  matchLabels: { "app.kubernetes.io/name": "ambit" },
+  matchExpressions: [{ key: "app.kubernetes.io/component", operator: "In", values: ["operator", "catalogue"] }],
+} as const;
+
 /** The value of `labels.managedBy`. */
 export const managedByAmbit = "ambit";
 

@@ -1,4 +1,4 @@
-import { hostPort as hostListens, labels } from "../api/cluster-names.ts";
+import { hostPort as hostListens, labels, ownPods } from "../api/cluster-names.ts";
 import { byFirst, type Peer, peerKey } from "./route.ts";
 
 /** A `networking.k8s.io/v1` NetworkPolicy, as far as Ambit writes and reads it. */
@@ -32,13 +32,14 @@ interface PolicyPort {
 
 interface LabelSelector {
   readonly matchLabels?: Readonly<Record<string, string>>;
+  readonly matchExpressions?: readonly { readonly key: string; readonly operator: string; readonly values?: readonly string[] }[];
 }
 
 /** The API server puts the name of every namespace in this label. */
 const namespaceName = "kubernetes.io/metadata.name";
 
 /**
- * The policy of one component's pods: in comes only what runs in Ambit's own namespace, to the host's port; out go only `peers`. No name service is among them.
+ * The policy of one component's pods: in come only the operator and the catalogue, from Ambit's own namespace, to the host's port; out go only `peers`. No name service is among them.
  *
  * Equal peers in any order give the same policy.
  */
@@ -50,7 +51,9 @@ export const componentPolicy = (
 ): NetworkPolicySpec => ({
   podSelector: { matchLabels: { [labels.workload]: workload, [labels.component]: component } },
   policyTypes: ["Ingress", "Egress"],
-  ingress: [{ from: [{ namespaceSelector: inNamespace(ambitNamespace) }], ports: [{ protocol: "TCP", port: hostListens }] }],
+  ingress: [
+    { from: [{ namespaceSelector: inNamespace(ambitNamespace), podSelector: ownPods }], ports: [{ protocol: "TCP", port: hostListens }] },
+  ],
   egress: egressRules(peers),
 });
 

@@ -1,7 +1,16 @@
 import { createHash } from "node:crypto";
 import { labels, managedByAmbit } from "../api/cluster-names.ts";
 
-export { ambitNamespace, hostPort, labels, managedByAmbit, ownObjects, podAnnotations, shortDigest } from "../api/cluster-names.ts";
+export {
+  ambitNamespace,
+  hostPort,
+  labels,
+  managedByAmbit,
+  ownObjects,
+  ownPods,
+  podAnnotations,
+  shortDigest,
+} from "../api/cluster-names.ts";
 
 /** Field managers: who of us owns which fields. */
 export const fieldManagers = {

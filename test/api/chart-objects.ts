@@ -14,9 +14,10 @@ const plurals: Readonly<Record<string, string>> = {
   ClusterRole: "clusterroles",
 };
 
-/** Applies objects without a namespace of a chart's template that takes no values, so that no Helm is needed. */
-export const applyTemplate = async (request: Request, template: string): Promise<void> => {
-  const text = readFileSync(new URL(`../../charts/ambit/templates/${template}`, import.meta.url), "utf8");
+/** Applies objects without a namespace of a chart's template that takes no value but the namespace of the release, so that no Helm is needed. */
+export const applyTemplate = async (request: Request, template: string, namespace = "ambit-system"): Promise<void> => {
+  const source = readFileSync(new URL(`../../charts/ambit/templates/${template}`, import.meta.url), "utf8");
+  const text = source.replaceAll("{{ .Release.Namespace }}", namespace);
   for (const document of parseAllDocuments(text)) {
     const object: ChartObject = document.toJS();
     const path = `/apis/${object.apiVersion}/${plurals[object.kind]}/${object.metadata.name}?fieldManager=ambit-test&force=true&fieldValidation=Strict`;

@@ -19,7 +19,15 @@ describe("the policy of a component", () => {
       policyTypes: ["Ingress", "Egress"],
       ingress: [
         {
-          from: [{ namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "ambit-system" } } }],
+          from: [
+            {
+              namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "ambit-system" } },
+              podSelector: {
+                matchLabels: { "app.kubernetes.io/name": "ambit" },
+                matchExpressions: [{ key: "app.kubernetes.io/component", operator: "In", values: ["operator", "catalogue"] }],
+              },
+            },
+          ],
           ports: [{ protocol: "TCP", port: 8443 }],
         },
       ],
