@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { request } from "node:http";
 import { test } from "node:test";
 import { defaultWatchLimits } from "../../../src/catalogue/watch.ts";
+import { openStream } from "./open-stream.ts";
 import { serving } from "./serving.ts";
 import { liveGrant } from "./world.ts";
 
@@ -9,51 +9,11 @@ type Served = Awaited<ReturnType<typeof serving>>;
 
 const watchLimits = { ...defaultWatchLimits, settleMs: 5, heartbeatMs: 20, connectionsPerCaller: 2 };
 
-/** Watches, and gives what has come so far; `until` waits for a text, at most half a minute. */
 const watching = async (served: Served, query = "watch") => {
-  let heard = "";
-  let ended = false;
-  const waiting = new Set<() => void>();
-  const stream = request({
-    host: "127.0.0.1",
-    port: served.port,
-    path: `/v1/declarations?${query}`,
-    headers: { authorization: "Bearer secret" },
-  });
-  const status = await new Promise<number>((resolve, reject) => {
-    stream.on("error", reject);
-    stream.on("response", (response) => {
-      const tell = () => {
-        for (const look of waiting) look();
-      };
-      response.on("data", (chunk) => {
-        heard += chunk;
-        tell();
-      });
-      response.on("error", () => undefined);
-      response.on("close", () => {
-        ended = true;
-        tell();
-      });
-      resolve(response.statusCode ?? 0);
-    });
-    stream.end();
-  });
-  stream.on("error", () => undefined);
-  const until = (holds: () => boolean): Promise<void> =>
-    new Promise((resolve, reject) => {
-      const deadline = setTimeout(() => reject(new Error(`not within half a minute; heard ${heard}`)), 30_000);
-      const look = () => {
-        if (!holds()) return;
-        clearTimeout(deadline);
-        waiting.delete(look);
-        resolve();
-      };
-      waiting.add(look);
-      look();
-    });
-  const etags = () => [...heard.matchAll(/^event: declarations\ndata: (.*)$/gm)].map((match): string => JSON.parse(match[1] ?? "").etag);
-  return { status, etags, until, isEnded: () => ended, heard: () => heard, [Symbol.dispose]: () => stream.destroy() };
+  const stream = await openStream({ port: served.port, path: `/v1/declarations?${query}` });
+  const etags = () =>
+    [...stream.heard().matchAll(/^event: declarations\ndata: (.*)$/gm)].map(([, text = ""]): string => JSON.parse(text).etag);
+  return { ...stream, etags, [Symbol.dispose]: () => stream[Symbol.dispose]() };
 };
 
 test("a watcher hears the ETag of its list at once and after each change of its bytes", async () => {
