@@ -11,6 +11,7 @@ import type { ClusterObject, ResourceType } from "../kube/object.ts";
 import type { Index } from "../kube/store.ts";
 import type { ScrapedMetrics } from "../telemetry/prometheus.ts";
 import { serveTelemetry, type TelemetryPlace, type TelemetryServer } from "../telemetry/server.ts";
+import type { CallPolicy } from "./call-policy.ts";
 import { type Catalogue, createCatalogue } from "./catalogue.ts";
 import {
   type ConfigMapObject,
@@ -24,10 +25,13 @@ import {
   toolGrants,
 } from "./cluster-objects.ts";
 import { ClusterFeed, podIndexes } from "./cluster-state.ts";
+import { type Counters, ProcessCounters } from "./counters.ts";
 import { DeliveredKeys } from "./delivered-keys.ts";
 import { dispatchToHost } from "./dispatch.ts";
 import type { Journal } from "./journal.ts";
+import { replicaSelector, shareAmong } from "./replicas.ts";
 import { CatalogueState } from "./state.ts";
+import type { CounterStore } from "./store-counters.ts";
 import { tokenReviewer } from "./token-review.ts";
 import type { CallTracing } from "./tracing.ts";
 
@@ -40,6 +44,12 @@ export interface ClusterCatalogueSettings {
   readonly hosts: readonly string[];
   /** What tokens must have been made for. */
   readonly audience: string;
+  /** Name of this replica's pod. */
+  readonly instance: string;
+  /** What the installation decides about callers. */
+  readonly policy?: CallPolicy;
+  /** Where replicas count together what callers use; without it each takes its share of the limits. */
+  readonly counterStore?: CounterStore;
   /** Without TLS: only where something in front of it speaks TLS. */
   readonly plainHttp: boolean;
 }
@@ -99,6 +109,7 @@ export const runClusterCatalogue = async (
   const running = new AbortController();
   const runs = all.map((informer) => informer.run(running.signal));
   const dispatcher = dispatchToHost();
+  const counters = await countersOf(settings, informers.replicas, clock, fault("counters"));
   let isKnown = false;
   const isReady = (): boolean => isKnown && keys.canSign;
   let telling: TelemetryServer | undefined;
@@ -121,11 +132,12 @@ export const runClusterCatalogue = async (
         monotonic: clock.elapsed,
         random: (bytes) => randomBytes(bytes),
         isReady,
+        counters,
         ...(telemetry && { metrics: telemetry.metrics }),
         ...(deps.tracing && { tracing: deps.tracing }),
         report: fault("request"),
       },
-      { hosts: settings.hosts, ...(tls === null ? {} : { tls }) },
+      { hosts: settings.hosts, ...(settings.policy && { policy: settings.policy }), ...(tls === null ? {} : { tls }) },
     );
     tell({ kind: "listening", address: await catalogue.listen(settings.address, settings.port) });
     const synced = Promise.all(all.map((informer) => informer.synced));
@@ -141,9 +153,23 @@ export const runClusterCatalogue = async (
     keys.close();
     feed.close();
     await Promise.all(runs);
+    await counters.close();
     await dispatcher.close();
     await telling?.close();
   }
+};
+
+/** In a store where there is one, else in this process. */
+const countersOf = async (
+  { counterStore, instance }: ClusterCatalogueSettings,
+  replicas: Informer<PodObject>,
+  clock: Clock,
+  report: (fault: unknown) => void,
+): Promise<Counters> => {
+  if (counterStore === undefined) return new ProcessCounters(clock.elapsed, () => shareAmong(replicas.store.list(), instance));
+  // The client is only loaded for whom a store is configured.
+  const { StoreCounters } = await import("./store-counters.ts");
+  return new StoreCounters(counterStore, report);
 };
 
 /** What a promise gives, or undefined as soon as the signal aborts. */
@@ -179,6 +205,7 @@ const informersOf = ({ namespace }: ClusterCatalogueSettings, { client, clock, r
       { labelSelector: `${labels.managedBy}=${managedByAmbit},${labels.component}` },
       { indexes: podIndexes, trim: trimmedPod },
     ),
+    replicas: informer<PodObject>(pods, { namespace, labelSelector: replicaSelector }, { trim: trimmedPod }),
     namespaces: informer<ClusterObject>(namespaces),
     tickets: informer<SecretObject>(secrets, named(ownObjects.tickets)),
     tls: informer<SecretObject>(secrets, named(ownObjects.catalogueTls)),

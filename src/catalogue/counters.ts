@@ -63,9 +63,10 @@ export class ProcessCounters implements Counters {
 
   take(charges: readonly Charge[]): Taken {
     const now = this.#now();
+    const share = this.#share();
     for (const [index, { key, limit, needs }] of charges.entries()) {
       const used = this.#counters.get(key)?.used ?? new Map();
-      const max = limitOf(limit.max, key, this.#share());
+      const max = limitOf(limit.max, key, share);
       if (usedNow(used, limit.windowMs, now) + needs <= max) continue;
       return { taken: false, index, retryAfterMs: freeAgainMs(used, limit.windowMs, now, max - needs) };
     }

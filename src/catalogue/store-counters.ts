@@ -6,7 +6,7 @@ import type { Charge, Counters, Receipt, Taken } from "./counters.ts";
 
 /** Where replicas count together: Valkey, or Redis from version 6. */
 export interface CounterStore {
-  /** `redis://host:port`, or `rediss://` with TLS. */
+  /** `redis://host:port`, or `rediss://` with TLS; no user and no password, which would count instead of those below. */
   readonly url: string;
   readonly username?: string;
   readonly password?: string;

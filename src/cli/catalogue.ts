@@ -1,9 +1,13 @@
+import { readFile } from "node:fs/promises";
+import { hostname } from "node:os";
 import { ambitNamespace } from "../api/cluster-names.ts";
-import { messageOf } from "../api/errors.ts";
+import { Invalid, messageOf } from "../api/errors.ts";
 import { type ClusterCatalogueSettings, runClusterCatalogue } from "../catalogue/cluster-catalogue.ts";
+import type { CounterStore } from "../catalogue/store-counters.ts";
 import { loadAccess } from "../kube/access.ts";
 import { ClusterClient } from "../kube/client.ts";
 import { systemClock } from "../kube/clock.ts";
+import { callPolicyIn } from "./call-policy.ts";
 import { telemetryAt, tracingAsked } from "./telemetry.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -14,6 +18,10 @@ export interface CatalogueOptions {
   readonly host: readonly string[];
   readonly audience: string;
   readonly plainHttp?: boolean;
+  readonly callPolicy?: string;
+  readonly counterStore?: string;
+  readonly counterStorePasswordFile?: string;
+  readonly counterStoreCa?: string;
   readonly telemetryPort?: number;
   readonly kubeconfig?: string;
 }
@@ -38,7 +46,7 @@ export const catalogue = async (terminal: Terminal, options: CatalogueOptions): 
   process.once("SIGINT", stop);
   try {
     await runClusterCatalogue(
-      settingsOf(options),
+      await settingsOf(terminal, options),
       {
         ...surroundings,
         client,
@@ -59,11 +67,42 @@ export const catalogue = async (terminal: Terminal, options: CatalogueOptions): 
 
 const timeOf = ({ now }: Terminal): string => new Date(now()).toISOString();
 
-const settingsOf = ({
-  address,
-  port,
-  namespace = ambitNamespace,
-  host,
-  audience,
-  plainHttp = false,
-}: CatalogueOptions): ClusterCatalogueSettings => ({ address, port, namespace, hosts: host, audience, plainHttp });
+const settingsOf = async (terminal: Terminal, options: CatalogueOptions): Promise<ClusterCatalogueSettings> => {
+  const { address, port, namespace = ambitNamespace, host, audience, plainHttp = false, callPolicy } = options;
+  const counterStore = await counterStoreOf(options);
+  return {
+    address,
+    port,
+    namespace,
+    hosts: host,
+    audience,
+    plainHttp,
+    instance: terminal.env.AMBIT_POD_NAME ?? hostname(),
+    ...(callPolicy !== undefined && { policy: await callPolicyIn(callPolicy) }),
+    ...(counterStore && { counterStore }),
+  };
+};
+
+const counterStoreOf = async (options: CatalogueOptions): Promise<CounterStore | null> => {
+  const { counterStore: url, counterStorePasswordFile: passwordFile, counterStoreCa: caFile } = options;
+  if (url === undefined) return null;
+  return {
+    ...placeOf(url),
+    ...(passwordFile !== undefined && { password: (await readFile(passwordFile, "utf8")).trim() }),
+    ...(caFile !== undefined && { ca: await readFile(caFile, "utf8") }),
+  };
+};
+
+/** A password in it would be in every listing of processes. */
+const placeOf = (text: string): Pick<CounterStore, "url" | "username"> => {
+  const url = URL.parse(text);
+  if (url === null || !["redis:", "rediss:"].includes(url.protocol) || url.hostname === "" || url.password !== "") {
+    throw new Invalid(
+      "CounterStoreInvalid",
+      "--counter-store takes redis://[USER@]HOST:PORT or rediss://…; its password comes from --counter-store-password-file",
+    );
+  }
+  const username = decodeURIComponent(url.username);
+  url.username = "";
+  return { url: url.href, ...(username !== "" && { username }) };
+};

@@ -142,6 +142,10 @@ export const program = (terminal: Terminal): Command => {
     .option("--host <name>", "name that agents call the catalogue by; may be repeated", collect, [])
     .option("--audience <audience>", "what agents' tokens must have been made for", "ambit")
     .addOption(telemetryPortOption())
+    .addOption(callPolicyOption())
+    .option("--counter-store <url>", "Valkey or Redis in which replicas count calls and bytes together (redis:// or rediss://)")
+    .option("--counter-store-password-file <file>", "file with the store's password")
+    .option("--counter-store-ca <file>", "certificates (PEM) of who may sign the store's (default: the system's)")
     .option("--plain-http", "speak HTTP without TLS: only behind something that speaks TLS to agents")
     .option("--kubeconfig <file>", "which cluster (default: the one this runs in, else what kubectl would take)")
     .action(async (options) => (await import("./catalogue.ts")).catalogue(terminal, options));
@@ -224,6 +228,9 @@ const portOf = (text: string): number => {
   if (!/^[0-9]{1,5}$/.test(text) || port > 65535) throw new InvalidArgumentError("a port is a number from 0 to 65535.");
   return port;
 };
+
+const callPolicyOption = () =>
+  new Option("--call-policy <file>", "what the installation decides about callers, as YAML or JSON: see docs/catalogue.md");
 
 const cacheOption = () =>
   new Option("--cache <folder>", "where components are kept (default: AMBIT_CACHE, or ambit in the user's cache folder)");

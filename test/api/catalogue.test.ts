@@ -75,7 +75,15 @@ describe("a catalogue on a real API server", { skip: whyNoOwnApiServer() ?? fals
     const metrics = scrapedMetrics();
     client = new ClusterClient({ access, clock: systemClock, random: Math.random, userAgent: "ambit-catalogue", metrics });
     running = runClusterCatalogue(
-      { address: "localhost", port: 0, namespace: "ambit-system", hosts: ["localhost"], audience: "ambit", plainHttp: false },
+      {
+        address: "localhost",
+        port: 0,
+        namespace: "ambit-system",
+        hosts: ["localhost"],
+        audience: "ambit",
+        instance: "ambit-catalogue-1",
+        plainHttp: false,
+      },
       {
         client,
         clock: systemClock,

@@ -13,10 +13,11 @@ const charge = (change: Partial<Charge> & { readonly max: number; readonly windo
 };
 
 /** A store and as many replicas as asked for, each with its own connections. */
-const world = async (replicas = 1, password?: string) => {
-  const store = await startStore(password === undefined ? {} : { password });
+const world = async (replicas = 1, access: { readonly password?: string; readonly username?: string } = {}) => {
+  const { username, ...asked } = access;
+  const store = await startStore({ ...asked, ...(username === undefined ? {} : { user: username }) });
   const faults: unknown[] = [];
-  const settings = { url: store.url, ...(password === undefined ? {} : { password }) };
+  const settings = { url: store.url, ...access };
   const counters = Array.from({ length: replicas }, () => new StoreCounters(settings, (fault) => faults.push(fault), 2_000));
   for (const one of counters) await connected(one);
   return {
@@ -135,10 +136,15 @@ describe("counters in a store", { skip: whyNoStore() ?? false }, () => {
   });
 
   test("a store that asks for a password gets it, and counts for nobody without", async () => {
-    await using at = await world(1, "s3cret");
+    await using at = await world(1, { password: "s3cret" });
     assert.equal((await at.counters[0]?.take([charge({ max: 1 })]))?.taken, true);
     const stranger = new StoreCounters({ url: at.store.url }, () => undefined, 1_000);
     await assert.rejects(async () => stranger.take([charge({ max: 1 })]), { code: "CountersUnavailable" });
     stranger.close();
+  });
+
+  test("a user who may touch nothing but these counters is enough", async () => {
+    await using at = await world(1, { username: "ambit", password: "s3cret" });
+    assert.equal((await at.counters[0]?.take([charge({ max: 1 })]))?.taken, true);
   });
 });

@@ -36,16 +36,18 @@ export interface RunningStore extends AsyncDisposable {
 export const startStore = async ({
   port,
   password,
+  user,
 }: {
   readonly port?: number;
   readonly password?: string;
+  readonly user?: string;
 } = {}): Promise<RunningStore> => {
   const program = storeProgram();
   if (program === null) throw new Error(whyNoStore() ?? "");
   const [free = 0] = port === undefined ? await freePorts(1) : [port];
   const folder = await mkdtemp(join(tmpdir(), "ambit-store-"));
   const settings = ["--port", String(free), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", folder];
-  const child = spawn(program, [...settings, ...(password === undefined ? [] : ["--requirepass", password])], { stdio: "ignore" });
+  const child = spawn(program, [...settings, ...accessSettings(password, user)], { stdio: "ignore" });
   const exited = once(child, "exit");
   const stop = async (): Promise<void> => {
     child.kill("SIGCONT");
@@ -69,6 +71,28 @@ export const startStore = async ({
     stop,
     [Symbol.asyncDispose]: stop,
   };
+};
+
+/** What docs/catalogue.md says that a user needs. */
+const neededCommands = [
+  "eval",
+  "evalsha",
+  "time",
+  "hgetall",
+  "hexists",
+  "hincrby",
+  "hdel",
+  "pexpire",
+  "hello",
+  "client|setinfo",
+  "client|setname",
+];
+
+/** A password for everybody, or a user of that name and nobody else. */
+const accessSettings = (password?: string, user?: string): string[] => {
+  if (password === undefined) return [];
+  if (user === undefined) return ["--requirepass", password];
+  return ["--user", user, "on", `>${password}`, "~ambit:*", ...neededCommands.map((command) => `+${command}`), "--user", "default", "off"];
 };
 
 const takesConnections = (port: number): Promise<boolean> =>
