@@ -114,6 +114,8 @@ const describe = (span: Span, entry: JournalEntry): void => {
   span.setAttribute("enduser.id", entry.subject);
   if (entry.code !== null) span.setAttribute("error.type", entry.code);
   if (entry.outcome === "failed" || entry.outcome === "in-doubt") span.setStatus({ code: SpanStatusCode.ERROR });
+  // Judging that failed has no verdict of a gate.
+  if (entry.gate === "fault") return;
   for (const gate of gateNames) {
     const refused = gate === entry.gate;
     span.addEvent("gate", { "ambit.gate": gate, "ambit.verdict": refused ? "refused" : "admitted" });
