@@ -7,6 +7,9 @@ import { WorkerSeat } from "./worker-seat.ts";
 /** After a watch that failed: this, twice that, and so on. */
 const retryMs = { first: 1000, last: 300_000 } as const;
 
+/** A watch that held for so long before it failed is begun anew at once. */
+const steadyMs = 60_000;
+
 /** One watch is asked for no sooner after another. */
 const restMs = 1000;
 
@@ -16,6 +19,8 @@ const pingMs = 10_000;
 export interface WatchDeps {
   readonly setup: WorkerSetup;
   readonly log: (line: GuestLine) => void;
+  /** Milliseconds on a monotonic clock. */
+  readonly now: () => number;
   /** The component says that its tools may have changed, or that it may have missed to say so. */
   readonly changed: () => void;
 }
@@ -44,12 +49,15 @@ export class ChangeWatch {
   }
 
   start(): void {
+    const { now } = this.#deps;
+    const started = now();
     const setup = { ...this.#deps.setup, callsPerInstance: Number.POSITIVE_INFINITY };
     const seat = new WorkerSeat(setup, {
       reply: (reply) => this.#heard(seat, reply),
       log: this.#deps.log,
       ended: () => {
         if (this.#seat === seat) this.#seat = undefined;
+        if (now() - started > steadyMs) this.#failures = 0;
         this.#again();
       },
     });
@@ -88,7 +96,6 @@ export class ChangeWatch {
       void seat.end(failures.ended("its far side does not tell of changes"));
       return;
     }
-    this.#failures = 0;
     this.#deps.changed();
     this.#timer = setTimeout(() => seat.post({ kind: "watch" }), restMs);
   }

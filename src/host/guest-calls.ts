@@ -145,7 +145,7 @@ export class GuestCalls {
     fn: Pick<WitFunction, "interface" | "name">,
     parameters: readonly unknown[],
     replyTo: (settled: Settled) => WorkerReply,
-    liftingLimit?: number,
+    lifted?: number,
   ): Promise<WorkerReply> {
     const { limits } = this.#deps;
     let instance: LiveInstance;
@@ -157,7 +157,7 @@ export class GuestCalls {
     const { tool, held } = instance;
     const exported = tool.find(fn);
     if (exported === undefined) return { kind: "failed", ...failures.unavailable(`its function ${fn.name} was not found`), ran: false };
-    tool.guard.refill(liftingLimit);
+    tool.guard.allow(lifted ?? liftingLimit(limits.resultBytes));
     if (tool.calls > 0) held.renew();
     tool.calls++;
     const since = performance.now();

@@ -15,7 +15,7 @@ export class TooMuchLifted extends AmbitError {
  * made. `refill` starts anew, for each import that the guest calls and for its result.
  */
 export class LiftingGuard {
-  readonly #limit: number;
+  #limit: number;
   #left: number;
 
   constructor(limit: number) {
@@ -43,9 +43,14 @@ export class LiftingGuard {
   /** Generated code reports values of the guest's choosing on the console; nobody asked for them. */
   readonly console = { log: ignore, error: ignore, warn: ignore, debug: ignore };
 
-  /** `limit` is another than usual, for this once. */
-  refill(limit: number = this.#limit): void {
+  /** For what comes next, until the next call of this. */
+  allow(limit: number): void {
+    this.#limit = limit;
     this.#left = limit;
+  }
+
+  refill(): void {
+    this.#left = this.#limit;
   }
 
   /** Charges for a list of `count` elements; gives 0, where its loop starts. */

@@ -201,6 +201,7 @@ const pageOf = (reply: PoolReply["reply"]): LiftedPage => {
     case "unlisted":
       throw new Transient("ListingFailed", `the component could not list its tools: ${reply.why}`);
     case "failed":
+      if (reply.code === "ResultTooLarge") throw new Invalid("ListingTooLarge", "one page of its tools takes more than may be taken");
       throw new Transient("ListingFailed", `listing the component's tools failed: ${reply.text}`);
     default:
       throw new Transient("ListingFailed", "listing the component's tools failed");

@@ -212,7 +212,7 @@ export class ToolHost {
     this.#listing = listing;
     listing.refresh();
     if (changesExport(setup.component) === null) return;
-    this.#watch = new ChangeWatch({ setup, log, changed: () => listing.refresh() });
+    this.#watch = new ChangeWatch({ setup, log, now, changed: () => listing.refresh() });
     if (this.#addresses !== undefined) this.#watch.dialOnly(this.#addresses);
     this.#watch.start();
   }

@@ -62,7 +62,8 @@ impl changes::Guest for Notices {
         loop {
             let now = templates()?;
             let before = SEEN.with_borrow_mut(|seen| seen.replace(now.clone()));
-            if before.is_some_and(|before| before != now) {
+            // Nothing was seen before: whatever changes from now on is noticed.
+            if before.is_none_or(|before| before != now) {
                 return Ok(News::Changed);
             }
             subscribe_duration(LOOK_EVERY_NS).block();
