@@ -4,7 +4,7 @@ import type { ClusterClient } from "../kube/client.ts";
 import type { Clock, Random } from "../kube/clock.ts";
 import { EventRecorder } from "../kube/events.ts";
 import { type ElectionEvent, type Leadership, runAsLeader } from "../kube/leader-election.ts";
-import { type MetricsRegistry, noMetrics } from "../kube/metrics.ts";
+import { noMetrics } from "../kube/metrics.ts";
 import { openContentCache } from "../oci/content-cache.ts";
 import { defaultMaxComponentBytes } from "../oci/pull.ts";
 import { createTransport } from "../oci/transport.ts";
@@ -21,6 +21,7 @@ import type { CanaryPlace } from "./egress/canary.ts";
 import { egressOf } from "./egress/egress.ts";
 import { defaultEgressSettings, type EgressSettings } from "./egress/settings.ts";
 import { operatorInformers } from "./informers.ts";
+import { leadingGauge } from "./leading-gauge.ts";
 import { hostPort, ownObjects } from "./names.ts";
 import { pullCredentials } from "./pull-credentials.ts";
 import { ToolListings } from "./tool-listings.ts";
@@ -68,7 +69,7 @@ export const runOperator = async (settings: OperatorSettings, surroundings: Oper
   const { client, clock, random, log, telemetry } = surroundings;
   const metrics = telemetry?.metrics ?? noMetrics;
   const informers = operatorInformers({ ...surroundings, metrics });
-  const leading = leadingGauge(metrics);
+  const leading = leadingGauge(metrics, ownObjects.lease);
   gaugeCluster(metrics, informers.stores, () => leading.isLeading);
   let isSynced = false;
   informers.synced.then(() => {
@@ -132,29 +133,6 @@ const electionMessages: Readonly<Record<ElectionEvent["type"], string>> = {
   leading: "this replica leads",
   lost: "this replica leads no more",
   trouble: "the lease could not be read or renewed",
-};
-
-/** client-go's name for it. A replica that ends while it leads says nothing more. */
-const leadingGauge = (metrics: MetricsRegistry) => {
-  const status = metrics.gauge({
-    name: "leader_election_master_status",
-    help: "1 for the replica that leads, else 0.",
-    labels: ["name"],
-  });
-  let isLeading = false;
-  const tell = (leads: boolean): void => {
-    isLeading = leads;
-    status.set({ name: ownObjects.lease }, leads ? 1 : 0);
-  };
-  tell(false);
-  return {
-    get isLeading() {
-      return isLeading;
-    },
-    hear: ({ type }: ElectionEvent): void => {
-      if (type !== "trouble") tell(type === "leading");
-    },
-  };
 };
 
 type Shared = Omit<OperatorContext, "components" | "namespace">;
