@@ -3,7 +3,7 @@ import type { DataValidationCxt } from "ajv/dist/types/index.js";
 import { Invalid, messageOf } from "../api/errors.ts";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../api/json.ts";
 import { base64Pattern } from "../declaration/schema.ts";
-import { mapChildren } from "../declaration/subschemas.ts";
+import { childrenOf, mapChildren } from "../declaration/subschemas.ts";
 import { isBase64 } from "./base64.ts";
 import { assertUsableSchema, compilePattern, unusable } from "./schema-usable.ts";
 import { type SchemaViolation, violation, violationOf } from "./schema-violation.ts";
@@ -47,11 +47,20 @@ const assertValidSchema = (schema: JsonObject): void => {
 /** A compiler for each schema: ajv keeps in its scope what it has compiled, and grants come and go. */
 const compiled = (schema: AnySchemaObject): ReturnType<Ajv2020["compile"]> => {
   try {
-    return makeAjv().compile(schema);
+    const ajv = makeAjv();
+    // Code that keeps account of what was evaluated is longer, and for a few odd schemas can't run.
+    ajv.opts.unevaluated = looksAtTheRest(schema);
+    return ajv.compile(schema);
   } catch (cause) {
     if (cause instanceof Invalid) throw cause;
     throw unusable("", `it can't be compiled: ${messageOf(cause)}`, cause);
   }
+};
+
+const looksAtTheRest = (schema: JsonObject): boolean => {
+  if (schema.unevaluatedProperties !== undefined || schema.unevaluatedItems !== undefined) return true;
+  for (const { schema: child } of childrenOf(schema)) if (isJsonObject(child) && looksAtTheRest(child)) return true;
+  return false;
 };
 
 class TooManySteps extends Error {}
@@ -203,8 +212,22 @@ const prepared = (schema: JsonObject): AnySchemaObject => {
   }
   delete copy.$schema;
   copy[stepKeyword] = 1 + namesIn(schema);
-  return copy;
+  return copy.contains === undefined ? copy : containingApart(copy);
 };
+
+/**
+ * What ajv makes of `contains` goes wrong for an empty array: beside `prefixItems` it isn't looked at, and without a maximum the array counts as what the one
+ * before it was.
+ */
+const containingApart = ({
+  contains,
+  minContains = 1,
+  maxContains = Number.MAX_SAFE_INTEGER,
+  ...rest
+}: Record<string, JsonValue>): JsonObject => ({
+  ...rest,
+  allOf: [...(Array.isArray(rest.allOf) ? rest.allOf : []), { contains: contains ?? true, minContains, maxContains }],
+});
 
 /** ajv looks for each property that a schema names in every object, whether it is there or not. */
 const namesIn = ({ properties, required }: JsonObject): number =>

@@ -70,6 +70,21 @@ describe("a value is judged", () => {
     },
     "without regard to a format": { schema: '{"type":"string","format":"email"}', value: '"x"', violation: null },
     "through a reference": { schema: '{"type":"array","items":{"$ref":"#/properties/a"}}', value: "[[[]]]", violation: null },
+    "by an item that an empty array hasn't": {
+      schema: '{"type":"array","prefixItems":[{"type":"object"}],"contains":{"type":"object"}}',
+      value: "[]",
+      violation: "/a: expected an array with an item that the schema asks for; got an array of 0 items",
+    },
+    "by an item that an empty array hasn't, whatever the array before it has": {
+      schema: '{"type":"array","items":{"type":"array","contains":{"const":1}}}',
+      value: "[[1],[]]",
+      violation: "/a/1: expected an array with an item that the schema asks for; got an array of 0 items",
+    },
+    "where nothing is left to account for": {
+      schema: '{"oneOf":[{"not":true,"anyOf":[{"additionalProperties":{"type":"object"}}]},{"patternProperties":{"^a":{}}}]}',
+      value: "{}",
+      violation: null,
+    },
     "as a key like any other": {
       schema: '{"type":"object","additionalProperties":{"type":"integer"}}',
       value: '{"toString":"x"}',
