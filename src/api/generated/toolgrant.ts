@@ -236,6 +236,12 @@ export interface ToolGrantStatus {
    */
   readonly components?: readonly string[];
   /**
+   * Where the code is that was observed, so that an operator that starts anew in the middle of a rollout finds all of it.
+   *
+   * @maxItems 16
+   */
+  readonly images?: readonly ToolGrantStatusImages[];
+  /**
    * How what is true now differs from what was reviewed.
    *
    * @maxItems 100
@@ -282,6 +288,19 @@ export interface ObservedDefinition {
    * What that code may touch now, in the words of `review.reach`.
    */
   readonly reach?: Reach;
+}
+/**
+ * Code, and where it is.
+ */
+export interface ToolGrantStatusImages {
+  /**
+   * The sha256 of the component's bytes.
+   */
+  readonly component: string;
+  /**
+   * The image with the digest that it was resolved to.
+   */
+  readonly image: string;
 }
 /**
  * One difference.

@@ -47,6 +47,7 @@ export const decideGrant = (seen: SeenGrant): GrantVerdict => {
       phase,
       ...(observed ? { observed } : {}),
       components: phase === "Active" ? judgement.components : [],
+      images: farSide.passing ? (grant.status?.images ?? []) : imagesOf(farSide),
       changes: judgement.changes.slice(0, mostListed).map(statusChange),
       leftOut: leftOut(grant),
       hiddenCharacters: hiddenCharactersIn({ ...grant.spec.declaration })
@@ -64,6 +65,7 @@ const longestText = 2048;
 const longestRule = 1024;
 const longestDefinition = 131_072;
 const longestImage = 1024;
+const mostImages = 16;
 const reachBounds = { hosts: 64, volumes: 16, secrets: 64, imports: 256 } as const;
 
 const cut = (text: string, longest: number): string => (text.length <= longest ? text : `${text.slice(0, longest - 1)}…`.toWellFormed());
@@ -76,6 +78,12 @@ const withheldReasons = (seen: SeenGrant, { fn }: Judgement): Reason[] => {
   const { refusals, reachesSomebody } = receptionOf(seen.grant, seen.rivals, seen.acceptances);
   return reachesSomebody ? [] : [...refusals];
 };
+
+const imagesOf = ({ images }: FarSide): NonNullable<ToolGrantStatus["images"]> =>
+  [...images]
+    .filter(([, image]) => image.length <= longestImage)
+    .slice(0, mostImages)
+    .map(([component, image]) => ({ component, image }));
 
 /** The definition that the judgement is about, and what goes with it to make a review of. */
 const observedOf = ({ farSide }: SeenGrant, { fn, definition, components }: Judgement): ObservedDefinition | null => {

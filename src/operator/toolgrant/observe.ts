@@ -52,11 +52,12 @@ const imagesKept = 4096;
  */
 export const observeTool = async (
   reader: ComponentReader,
-  { spec: { tool }, status }: Pick<ClusterToolGrant, "spec" | "status">,
+  grant: ClusterToolGrant,
   workload: ClusterWorkload | undefined,
   pods: readonly Pod[],
   signal: AbortSignal,
 ): Promise<FarSide> => {
+  const { tool } = grant.spec;
   if (!workload || workload.metadata.deletionTimestamp !== undefined)
     return absent("WorkloadMissing", `there is no Workload ${tool.workload} in this namespace`);
   if (workload.spec.suspend) return absent("Suspended", `the Workload ${tool.workload} is suspended`);
@@ -65,18 +66,21 @@ export const observeTool = async (
   try {
     const named = await fetchSoon(reader, workload, component, signal);
     remember(reader, named);
-    const found = [named];
+    const images = new Map([[named.digest, named.resolved]]);
+    const codes = [codeOf(reader.listings, workload, component, named, tool)].filter((code) => code !== null);
     for (const digest of otherCode(pods, named.digest)) {
       // What a process before this one observed is in the status.
-      const image = reader.images.get(digest) ?? (status?.observed?.component === digest ? status.observed.image : undefined);
+      const image = reader.images.get(digest) ?? grant.status?.images?.find((known) => known.component === digest)?.image;
       const older = image === undefined ? null : await olderCode(reader, workload, { ...component, image }, signal);
-      if (older?.digest === digest) found.push(older);
+      const isIt = older?.digest === digest;
+      const code = isIt ? codeOf(reader.listings, workload, component, older, tool) : codeBefore(grant, workload, digest);
+      if (code) codes.push(code);
+      if (image !== undefined && (code || isIt)) images.set(digest, image);
     }
-    const codes = found.flatMap((stored) => codeOf(reader.listings, workload, component, stored, tool) ?? []);
     if (codes.length === 0) throw new Waiting("NotListed", "no host has told yet which tools the component lists", retryMs);
     return {
       observed: { codes },
-      images: new Map(found.map(({ digest, resolved }) => [digest, resolved])),
+      images,
       workload: workloadVersion(workload),
     };
   } catch (thrown) {
@@ -85,7 +89,7 @@ export const observeTool = async (
     const reason = { code: thrown.code, message: `${tool.workload}/${tool.component}: ${thrown.message}` };
     if (!(thrown instanceof Transient || thrown instanceof Waiting)) return absent(reason.code, reason.message);
     const passing = { ...reason, retryAfterMs: thrown instanceof Waiting ? thrown.retryAfterMs : retryMs };
-    return { ...(asObserved(status, workload) ?? absent(reason.code, reason.message)), passing };
+    return { ...(asObserved(grant, workload) ?? absent(reason.code, reason.message)), passing };
   }
 };
 
@@ -93,18 +97,26 @@ export const observeTool = async (
  * What was observed before, where nothing changed since: a registry that is away when the operator starts anew withdraws no tool whose pods serve. The definition proves itself
  * by its digest, and nobody but the operator writes statuses.
  */
-const asObserved = (status: ClusterToolGrant["status"], workload: ClusterWorkload): FarSide | null => {
-  const { digest, text, component, reach, image, workload: under } = status?.observed ?? {};
+const asObserved = ({ metadata, status }: ClusterToolGrant, workload: ClusterWorkload): FarSide | null => {
+  const { digest, text, component, reach, workload: under } = status?.observed ?? {};
   if (under !== workloadVersion(workload) || text === undefined || reach === undefined) return null;
   if (component === undefined || !isSha256Digest(component) || digestOfDefinitionText(text) !== digest) return null;
   try {
-    const code = { digest: component, reach, fn: toolOfDefinition(text) };
-    return { observed: { codes: [code] }, images: new Map(image === undefined ? [] : [[component, image]]), workload: under };
+    const fn = toolOfDefinition(text);
+    // All code that was approved has the one definition. That its reach is within the review was judged, by the same review, and is not told for each.
+    const approved = status?.observedGeneration === metadata.generation ? (status?.components ?? []).filter(isSha256Digest) : [];
+    const codes = [...new Set([component, ...approved])].map((of) => ({ digest: of, reach, fn }));
+    const images = (status?.images ?? []).flatMap(({ component: of, image }) => (isSha256Digest(of) ? [[of, image] as const] : []));
+    return { observed: { codes }, images: new Map(images), workload: under };
   } catch (thrown) {
     if (thrown instanceof Invalid) return null;
     throw thrown;
   }
 };
+
+/** Older code that can't be read now, if it was observed when nothing else was. */
+const codeBefore = (grant: ClusterToolGrant, workload: ClusterWorkload, digest: Sha256Digest): ObservedCode | null =>
+  asObserved(grant, workload)?.observed.codes.find((code) => code.digest === digest) ?? null;
 
 /** Throws `Waiting` (`Pulling`) besides what `fetch` throws. */
 const fetchSoon = async (
