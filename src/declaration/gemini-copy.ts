@@ -29,6 +29,7 @@ class GeminiCopier {
   readonly #root: JsonObject;
   /** Names of definitions by the pointer they were found at, in the order in which they are referred to. */
   readonly #names = new Map<string, string>();
+  readonly #taken = new Set<string>();
 
   constructor(root: JsonObject) {
     this.#root = root;
@@ -150,9 +151,9 @@ class GeminiCopier {
 
   #freeName(wanted: string): string {
     const plain = wanted.replace(/[^a-zA-Z0-9_]/g, "_");
-    const taken = new Set(this.#names.values());
     let name = plain;
-    for (let number = 2; taken.has(name); number++) name = `${plain}_${number}`;
+    for (let number = 2; this.#taken.has(name); number++) name = `${plain}_${number}`;
+    this.#taken.add(name);
     return name;
   }
 }

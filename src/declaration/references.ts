@@ -37,8 +37,23 @@ const everywhere: Passage = () => true;
  */
 export const circleIn = (root: JsonObject, passes: Passage = everywhere): string | null => {
   const finished = new Set<string>();
-  const open = new Set<string>([""]);
-  const stack = [{ pointer: "", left: referencesUnder(root, "", passes) }];
+  // Every circle runs through what some reference leads to, whether the way there is one that counts or not.
+  for (const { target } of referencesUnder(root, "", everywhere, new Set())) {
+    const circle = finished.has(target) ? null : circleFrom(root, target, passes, finished);
+    if (circle !== null) return circle;
+  }
+  return null;
+};
+
+const circleFrom = (root: JsonObject, start: string, passes: Passage, finished: Set<string>): string | null => {
+  const open = new Set<string>();
+  const stack: { readonly pointer: string; readonly left: Reference[] }[] = [];
+  const enter = (pointer: string): void => {
+    const target = valueAt(root, pointer);
+    open.add(pointer);
+    stack.push({ pointer, left: isJsonObject(target) ? referencesUnder(target, pointer, passes, definitions) : [] });
+  };
+  enter(start);
   for (let top = stack.at(-1); top; top = stack.at(-1)) {
     const next = top.left.pop();
     if (!next) {
@@ -48,22 +63,24 @@ export const circleIn = (root: JsonObject, passes: Passage = everywhere): string
     } else if (open.has(next.target)) {
       return next.at;
     } else if (!finished.has(next.target)) {
-      const target = valueAt(root, next.target);
-      if (!isJsonObject(target)) continue;
-      open.add(next.target);
-      stack.push({ pointer: next.target, left: referencesUnder(target, next.target, passes) });
+      enter(next.target);
     }
   }
   return null;
 };
 
-const referencesUnder = (schema: JsonObject, at: string, passes: Passage): { at: string; target: string }[] => {
-  const found: { at: string; target: string }[] = [];
+interface Reference {
+  readonly at: string;
+  readonly target: string;
+}
+
+const referencesUnder = (schema: JsonObject, at: string, passes: Passage, except: ReadonlySet<string>): Reference[] => {
+  const found: Reference[] = [];
   const visit = (one: JsonObject, pointer: string): void => {
     const target = pointerOf(one.$ref);
     if (target !== null) found.push({ at: pointerTo(pointer, "$ref"), target });
     for (const child of childrenOf(one)) {
-      if (definitions.has(child.keyword) || !isJsonObject(child.schema) || !passes(one, child)) continue;
+      if (except.has(child.keyword) || !isJsonObject(child.schema) || !passes(one, child)) continue;
       visit(child.schema, child.steps.reduce<string>(pointerTo, pointer));
     }
   };

@@ -57,7 +57,7 @@ export const renderDeclarations = (
 
 export const prepareDeclaration = (format: DeclarationFormat, given: Declaration): PreparedDeclaration => {
   const { name, cache } = given;
-  const declaration = { ...given, parameters: withoutHeaderMarks(given.parameters) };
+  const declaration = { ...given, parameters: presentable(given.parameters) };
   const { parameters } = declaration;
   const { declare } = dialects[format];
   if (format === "neutral") return { name, cache, breaches: [], loose: declare(declaration, parameters, false), strict: null };
@@ -71,10 +71,14 @@ export const prepareDeclaration = (format: DeclarationFormat, given: Declaration
   };
 };
 
-/** MCP's mark of arguments that travel in headers is between Ambit and the server; callers and models have no use for it. */
-const withoutHeaderMarks = (schema: JsonObject): JsonObject => {
-  const { "x-mcp-header": _mark, ...rest } = mapChildren(schema, (child) => (isJsonObject(child) ? withoutHeaderMarks(child) : child));
-  return rest;
+/**
+ * The same schema for all others: without MCP's mark of arguments that travel in headers, which is between Ambit and the server, and with `true` for `{}` where it
+ * is about other properties, since there are clients that fail at it.
+ */
+const presentable = (schema: JsonObject): JsonObject => {
+  const { "x-mcp-header": _mark, ...rest } = mapChildren(schema, (child) => (isJsonObject(child) ? presentable(child) : child));
+  const { additionalProperties: others } = rest;
+  return isJsonObject(others) && Object.keys(others).length === 0 ? { ...rest, additionalProperties: true } : rest;
 };
 
 /** One declaration by itself, as an entry of the provider's list; null where the provider would refuse it. Never strict, deferred or a breakpoint. */

@@ -3,13 +3,16 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import type Anthropic from "@anthropic-ai/sdk";
 import { transformJSONSchema } from "@anthropic-ai/sdk/lib/transform-json-schema";
+import type { Tool as BedrockTool } from "@aws-sdk/client-bedrock-runtime";
+import type { Tool as GeminiTool } from "@google/genai";
+import type { Tool as McpTool } from "@modelcontextprotocol/sdk/types.js";
 import fc from "fast-check";
 import type OpenAI from "openai";
 import { toStrictJsonSchema } from "openai/lib/transform";
 import type { Declaration } from "../../../src/api/declaration.ts";
 import { compactJson, isJsonObject, type JsonObject, type JsonValue } from "../../../src/api/json.ts";
 import { declarationOf } from "../../../src/declaration/declaration.ts";
-import { declarationFormats, type ProviderFormat } from "../../../src/declaration/formats.ts";
+import { declarationFormats, type ProviderFormat, providerFormats } from "../../../src/declaration/formats.ts";
 import { lintDeclaration } from "../../../src/declaration/provider-rules.ts";
 import { renderDeclarations } from "../../../src/declaration/render.ts";
 import { parametersSchema } from "../../../src/declaration/schema.ts";
@@ -72,9 +75,25 @@ describe("a rendering", () => {
     const anthropic: Anthropic.Tool[] = JSON.parse(renderDeclarations("anthropic", declarations).body);
     const chat: OpenAI.ChatCompletionTool[] = JSON.parse(renderDeclarations("openai-chat", declarations).body);
     const responses: OpenAI.Responses.FunctionTool[] = JSON.parse(renderDeclarations("openai-responses", declarations).body);
+    const [gemini]: GeminiTool[] = JSON.parse(renderDeclarations("gemini", declarations).body);
+    const bedrock: BedrockTool[] = JSON.parse(renderDeclarations("bedrock", declarations).body);
+    const mcp: McpTool[] = JSON.parse(renderDeclarations("mcp", declarations).body);
+    const names = ["draw", "label", "list_issues", "now", "search"];
     assert.deepEqual(
       anthropic.map(({ name }) => name),
-      ["draw", "label", "list_issues", "now", "search"],
+      names,
+    );
+    assert.deepEqual(
+      gemini?.functionDeclarations?.map(({ name }) => name),
+      names,
+    );
+    assert.deepEqual(
+      bedrock.flatMap(({ toolSpec }) => (toolSpec ? [toolSpec.name] : [])),
+      names,
+    );
+    assert.deepEqual(
+      mcp.map(({ name, inputSchema }) => `${name} ${inputSchema.type}`),
+      names.map((name) => `${name} object`),
     );
     assert.deepEqual(
       chat.map((tool) => tool.type === "function" && typeof tool.function.strict),
@@ -87,7 +106,7 @@ describe("a rendering", () => {
   });
 
   it("never sends the catalogue's id to a provider", () => {
-    for (const format of ["anthropic", "openai-chat", "openai-responses"] as const) {
+    for (const format of providerFormats) {
       assert.doesNotMatch(renderDeclarations(format, declarations).body, /agents\/github/);
     }
   });
@@ -111,6 +130,93 @@ describe("the cache breakpoint", () => {
       assert.deepEqual(
         rendered.map((tool) => tool.cache_control?.ttl),
         set,
+      );
+    });
+  }
+});
+
+const points = (body: string): string[] =>
+  JSON.parse(body).flatMap(({ toolSpec, cachePoint }: BedrockTool) => [toolSpec?.name ?? `point ${cachePoint?.ttl ?? "5m"}`]);
+
+describe("Bedrock's cache point", () => {
+  const tools = ["a", "b"].map((name) => ({ ...declarationOf(now, name), cache: "1h" as const }));
+  it("is an entry after the last declaration, and names no lifetime that is the default", () => {
+    assert.deepEqual(points(renderDeclarations("bedrock", tools).body), ["a", "b", "point 1h"]);
+    assert.match(renderDeclarations("bedrock", tools, { cache: "5m" }).body, /,\{"cachePoint":\{"type":"default"\}\}\]$/);
+    assert.deepEqual(points(renderDeclarations("bedrock", tools, { cache: "off" }).body), ["a", "b"]);
+  });
+  it("is none beside no declaration", () => {
+    assert.equal(renderDeclarations("bedrock", [], { cache: "1h" }).body, "[]");
+  });
+});
+
+describe("declarations beyond a number", () => {
+  const tools = Array.from({ length: 5 }, (_, index) => ({ ...declarationOf(now, `t${index}`), cache: "5m" as const }));
+  const defer = { after: 2, search: "bm25" } as const;
+
+  it("are left to Anthropic's search, which comes first, and the breakpoint is on the last that is read", () => {
+    const rendered: Anthropic.ToolUnion[] = JSON.parse(renderDeclarations("anthropic", tools, { defer }).body);
+    const search: Anthropic.ToolSearchToolBm25_20251119 = { type: "tool_search_tool_bm25_20251119", name: "tool_search_tool_bm25" };
+    assert.deepEqual(rendered[0], search);
+    assert.deepEqual(
+      (rendered.slice(1) as Anthropic.Tool[]).map(({ name, defer_loading, cache_control }) => [name, defer_loading, cache_control?.ttl]),
+      [
+        ["t0", undefined, undefined],
+        ["t1", undefined, "5m"],
+        ["t2", true, undefined],
+        ["t3", true, undefined],
+        ["t4", true, undefined],
+      ],
+    );
+  });
+  it("are searched by patterns where the caller says so", () => {
+    const search: Anthropic.ToolSearchToolRegex20251119 = { type: "tool_search_tool_regex_20251119", name: "tool_search_tool_regex" };
+    assert.deepEqual(JSON.parse(renderDeclarations("anthropic", tools, { defer: { after: 1, search: "regex" } }).body)[0], search);
+  });
+  it("are left to OpenAI's search in Responses", () => {
+    const rendered: OpenAI.Responses.Tool[] = JSON.parse(renderDeclarations("openai-responses", tools, { defer }).body);
+    const search: OpenAI.Responses.ToolSearchTool = { type: "tool_search" };
+    assert.deepEqual(rendered[0], search);
+    assert.deepEqual(
+      (rendered.slice(1) as OpenAI.Responses.FunctionTool[]).map(({ defer_loading }) => defer_loading),
+      [undefined, undefined, true, true, true],
+    );
+  });
+  it("are never all of them", () => {
+    const rendered: Anthropic.Tool[] = JSON.parse(renderDeclarations("anthropic", tools, { defer: { after: 0, search: "bm25" } }).body);
+    assert.equal(rendered.filter(({ defer_loading }) => !defer_loading).length, 2);
+  });
+  it("are none where there are no more, and then there is no search either, which OpenAI would refuse", () => {
+    for (const format of ["anthropic", "openai-responses"] as const) {
+      assert.equal(renderDeclarations(format, tools, { defer: { after: 5, search: "bm25" } }).body, renderDeclarations(format, tools).body);
+    }
+  });
+  it("are read where the provider has no search", () => {
+    for (const format of ["neutral", "openai-chat", "gemini", "bedrock", "mcp"] as const)
+      assert.equal(renderDeclarations(format, tools, { defer }).body, renderDeclarations(format, tools).body);
+  });
+});
+
+describe("pages", () => {
+  const broken: Declaration = { name: "t2", description: "", parameters: { type: "object", anyOf: [{}], properties: { "a b": {} } } };
+  const tools = Array.from({ length: 45 }, (_, index) => ({ ...declarationOf(now, `t${index}`), cache: "5m" as const })).filter(
+    ({ name }) => name !== broken.name,
+  );
+  for (const format of declarationFormats) {
+    it(`in the format ${format} are together what the whole list is: budgets, breakpoint, search and all`, () => {
+      const options = { defer: { after: 7, search: "bm25" } } as const;
+      const whole = renderDeclarations(format, [...tools, broken], options);
+      const parts = [0, 10, 20, 30, 40].map((start) =>
+        renderDeclarations(format, [broken, ...tools], { ...options, page: { start, end: start + 10 } }),
+      );
+      const entries = (body: string) => JSON.parse(body).flatMap((entry: GeminiTool) => entry.functionDeclarations ?? [entry]);
+      assert.deepEqual(
+        parts.flatMap(({ body }) => entries(body)),
+        entries(whole.body),
+      );
+      assert.deepEqual(
+        parts.flatMap(({ leftOut }) => leftOut),
+        whole.leftOut,
       );
     });
   }
@@ -248,6 +354,13 @@ describe("strictness", () => {
       additionalProperties: false,
     };
     assert.equal(compactJson(strictOf("openai-chat", schema)?.properties ?? null), '{"a":{"type":"string","description":"(format uri)"}}');
+  });
+  it("is asked of Bedrock only where the caller does, since most of its models don't know it", () => {
+    const strictIn = (strict?: boolean): unknown[] =>
+      JSON.parse(renderDeclarations("bedrock", [declarationOf(now)], strict === undefined ? {} : { strict }).body).map(
+        ({ toolSpec }: BedrockTool) => toolSpec?.strict,
+      );
+    assert.deepEqual([strictIn(), strictIn(false), strictIn(true)], [[undefined], [undefined], [true]]);
   });
   it("stops at Anthropic's budgets, less what the caller reserves", () => {
     const tools = Array.from({ length: 30 }, (_, index) => declarationOf(now, `t${String(index).padStart(2, "0")}`));
