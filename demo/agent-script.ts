@@ -70,7 +70,7 @@ export const runScript = async (context: ScriptContext): Promise<number> => {
       function: { name: string; parameters: object; strict: boolean };
     }[];
     expect(
-      tools.length === 9 && tools.every((tool) => tool.type === "function" && typeof tool.function.strict === "boolean"),
+      tools.length === 11 && tools.every((tool) => tool.type === "function" && typeof tool.function.strict === "boolean"),
       JSON.stringify(tools),
     );
     return tools.map((tool) => tool.function.name).join(", ");
@@ -122,6 +122,12 @@ export const runScript = async (context: ScriptContext): Promise<number> => {
     for (const one of [denied, redirected])
       expect(one?.is_error === true && one.content.includes("evil.test"), `the denied host gave ${JSON.stringify(one)}`);
     return `"${denied?.content}"`;
+  });
+  await step("a tool that its component lists itself", async () => {
+    const input = { version: "1.4.0", news: "Search is faster.", action: "Nothing to do." };
+    const [note] = await turn(context.editor, [{ type: "tool_use", id: "n", name: "release_note", input }]);
+    expect(!note?.is_error && note?.content.startsWith("**1.4.0**: Search is faster."), JSON.stringify(note));
+    return note?.content.split("\n")[0] ?? "";
   });
   await step("another agent's tool", async () => {
     const [answer] = await turn(context.triage, [{ type: "tool_use", id: "x", name: "delete", input: { path: "notes" } }]);

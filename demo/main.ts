@@ -49,7 +49,10 @@ const runtime = new LocalRuntime(
     port: values.once ? 0 : Number(values.port),
     developerToken: "demo-token",
     agents,
-    claims: new Map([["workspace", workspace]]),
+    claims: new Map([
+      ["workspace", workspace],
+      ["notices", join(root, "examples/notices/notices")],
+    ]),
     hostOverrides: { "api.github.test:80": `127.0.0.1:${github.port}`, "docs.test:80": `127.0.0.1:${docs.port}` },
     privateRanges: [],
     cacheFolder,

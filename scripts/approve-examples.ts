@@ -18,10 +18,13 @@ interface Approval {
   readonly file: string;
   readonly subject: string;
   readonly decision: "--read-only" | "--accept-untrusted";
+  /** What a component that lists its own tools reads. */
+  readonly volume?: string;
 }
 
 const triage = "ServiceAccount:agents/triage";
 const editor = "ServiceAccount:agents/editor";
+const notices = `notices=${join(root, "examples/notices/notices")}`;
 const approvals: readonly Approval[] = [
   { folder: "demo/manifests", component: "github/github", file: "github-grants.yaml", subject: triage, decision: "--read-only" },
   { folder: "demo/manifests", component: "fetch/fetch", file: "fetch-grants.yaml", subject: triage, decision: "--read-only" },
@@ -49,6 +52,22 @@ const approvals: readonly Approval[] = [
     subject: editor,
     decision: "--accept-untrusted",
   },
+  {
+    folder: "demo/manifests",
+    component: "notices/notices",
+    file: "notices-grants.yaml",
+    subject: editor,
+    decision: "--read-only",
+    volume: notices,
+  },
+  {
+    folder: "examples/notices",
+    component: "notices/notices",
+    file: "grants.yaml",
+    subject: editor,
+    decision: "--read-only",
+    volume: notices,
+  },
 ];
 
 const run = (...args: string[]): string => {
@@ -58,13 +77,14 @@ const run = (...args: string[]): string => {
 };
 
 const wanted = process.argv.slice(2);
-for (const { folder, component, file, subject, decision } of approvals) {
+for (const { folder, component, file, subject, decision, volume } of approvals) {
   if (wanted.length > 0 && !wanted.includes(folder)) continue;
   const path = join(root, folder, file);
+  const volumes = volume === undefined ? [] : ["--volume", volume];
   rmSync(path, { force: true });
-  const drafts = run("draft", join(root, folder), "--component", component, "--subject", subject);
+  const drafts = run("draft", join(root, folder), "--component", component, "--subject", subject, ...volumes);
   writeFileSync(path, drafts);
-  run("approve", path, "--yes", decision, "--reviewer", "maintainers", "--folder", join(root, folder));
+  run("approve", path, "--yes", decision, "--reviewer", "maintainers", "--folder", join(root, folder), ...volumes);
   const count = parseAllDocuments(readFileSync(path, "utf8")).length;
   process.stdout.write(`${folder}/${file}: ${count} grants\n`);
 }

@@ -4,7 +4,9 @@ import { isSha256Digest, type Sha256Digest } from "../api/digest.ts";
 import { Invalid, Refused } from "../api/errors.ts";
 import type { ToolGrant } from "../api/generated/toolgrant.ts";
 import { compactJson } from "../api/json.ts";
+import type { ToolDefinition } from "../api/untyped.ts";
 import { approve } from "../grants/approve.ts";
+import { besidesDeclaration } from "../grants/besides-declaration.ts";
 import type { Change } from "../grants/changes.ts";
 import { hiddenCharactersIn } from "../grants/hidden-characters.ts";
 import { parseSubject } from "./subjects.ts";
@@ -67,18 +69,24 @@ export interface GrantView {
   readonly reach: Reach;
   readonly component: readonly string[] | "any";
   readonly changes: readonly Change[];
+  /** The tool itself, as observed. */
+  readonly fn: ToolDefinition | null;
 }
 
 /** Everything that is approved, as a reviewer reads it: the declaration byte for byte, the reach in words, what changed. */
-export const shownGrant = (terminal: Terminal, { grant, reach, component, changes }: GrantView): string => {
+export const shownGrant = (terminal: Terminal, { grant, reach, component, changes, fn }: GrantView): string => {
   const { metadata, spec } = grant;
   const { declaration } = spec;
+  const besides = besidesDeclaration(fn);
   const lines = [
     tone(terminal, "strong", `${metadata.namespace ?? "default"}/${metadata.name}`),
     "  The model will read:",
     `    name         ${printable(declaration.name)}`,
     `    description  ${printable(declaration.description)}`,
     `    parameters   ${printable(compactJson(declaration.parameters))}`,
+    ...Object.entries(besides).map(
+      ([what, said]) => `  Its ${what} by its own word: ${printable(typeof said === "string" ? said : compactJson(said))}`,
+    ),
     `  Who may call:  ${printable(subjectsText(spec.subjects ?? []))}`,
     `  It ${spec.mutates === false ? "changes nothing" : "may change things"}; data up to ${spec.egressCeiling ?? "Internal"} may be sent to it.`,
     `  Its answers count as ${spec.outputSensitivity ?? "Internal"} at least.`,
@@ -87,7 +95,7 @@ export const shownGrant = (terminal: Terminal, { grant, reach, component, change
     `  It may touch:  ${printable(reachText(reach))}`,
     `  Its code:      ${component === "any" ? "whatever serves this definition" : component.join(", ")}`,
   ];
-  for (const { path, codePoint, name } of hiddenCharactersIn({ ...declaration }))
+  for (const { path, codePoint, name } of hiddenCharactersIn({ ...declaration, ...besides }))
     lines.push(tone(terminal, "bad", `  Hidden: ${codePoint} ${name} in ${path}`));
   if (changes.length > 0) lines.push("  Changed since the last review:", ...changeLines(terminal, changes, "    "));
   return `${lines.join("\n")}\n`;

@@ -69,10 +69,11 @@ const approveFile = async (terminal: Terminal, file: string, options: ApproveOpt
     );
     const component = codeToApprove(grant, seen.digest, options);
     const changes = judged?.judgement.changes ?? [];
-    if (!options.json) terminal.err(shownGrant(terminal, { grant, reach: seen.reach, component, changes }));
+    const { fn } = findTool(seen, grant.spec.tool);
+    if (!options.json) terminal.err(shownGrant(terminal, { grant, reach: seen.reach, component, changes, fn }));
     const reviewed = approveOrHint({
       grant,
-      fn: findTool(seen, grant.spec.tool).fn,
+      fn,
       reach: seen.reach,
       component,
       reviewer,

@@ -24,7 +24,7 @@ interface Finding {
 
 const providers = declarationFormats.filter((format): format is ProviderFormat => format !== "neutral");
 
-/** Checks a folder as an API server, a reviewer and the providers would, without running anything. Exits 1 on errors. */
+/** Checks a folder as an API server, a reviewer and the providers would. Nothing runs but components that list their own tools. Exits 1 on errors. */
 export const check = async (terminal: Terminal, folder: string, options: CheckOptions): Promise<void> => {
   const path = resolve(terminal.folder, folder);
   const findings: Finding[] = [];

@@ -37,11 +37,12 @@ const approveOne = async (terminal: Terminal, grants: ClusterGrants, name: strin
   const grant = completed(found, options);
   const component = withAlso(codeToApprove(grant, observed.component, options), options.alsoComponent);
   const { reach } = observed;
-  if (!options.json) terminal.err(shownGrant(terminal, { grant, reach, component, changes: changesOf(found) }));
+  const fn = toolOfDefinition(observed.text);
+  if (!options.json) terminal.err(shownGrant(terminal, { grant, reach, component, changes: changesOf(found), fn }));
   const { reviewer, note } = options;
   const approved = approveOrHint({
     grant,
-    fn: toolOfDefinition(observed.text),
+    fn,
     reach,
     component,
     now: new Date(terminal.now()),

@@ -1,4 +1,7 @@
+import { Invalid } from "../api/errors.ts";
 import type { ToolGrant } from "../api/generated/toolgrant.ts";
+import type { ToolDefinition } from "../api/untyped.ts";
+import { toolOfDefinition } from "../grants/definition-function.ts";
 import { farName } from "../grants/granted-tool.ts";
 import { shownGrant } from "./approval.ts";
 import { type ClusterOptions, changesOf, currentStatus, phaseOf, whyOf, withClusterGrants } from "./cluster-grants.ts";
@@ -36,7 +39,18 @@ const inspectionText = (terminal: Terminal, grant: ToolGrant): string => {
       .filter(({ type, status: is }) => (type === "NeverCallable" && is === "True") || (type === "Offered" && is === "False"))
       .map(({ message }) => tone(terminal, "warn", printable(`  ${message}`))),
   ];
-  return `${shownGrant(terminal, { grant, reach, component: code === undefined ? [] : [code], changes: changesOf(grant) })}${lines.join("\n")}\n`;
+  return `${shownGrant(terminal, { grant, reach, component: code === undefined ? [] : [code], changes: changesOf(grant), fn: toldIn(status?.observed?.text) })}${lines.join("\n")}\n`;
+};
+
+/** Null where the status has no definition, or one of a version that this Ambit does not know. */
+const toldIn = (text: string | undefined): ToolDefinition | null => {
+  if (text === undefined) return null;
+  try {
+    return toolOfDefinition(text);
+  } catch (thrown) {
+    if (thrown instanceof Invalid) return null;
+    throw thrown;
+  }
 };
 
 const reviewText = ({ reviewer, time, note, component }: NonNullable<ToolGrant["spec"]["review"]>): string =>

@@ -5,6 +5,7 @@ import type { ToolGrant } from "../api/generated/toolgrant.ts";
 import type { JsonObject } from "../api/json.ts";
 import type { ToolDefinition } from "../api/untyped.ts";
 import { nameProblem } from "../declaration/names.ts";
+import { besidesDeclaration } from "./besides-declaration.ts";
 import { neverCallable } from "./callable.ts";
 import { definitionDigest } from "./definition.ts";
 import { draftLabel } from "./draft.ts";
@@ -59,7 +60,7 @@ export const approve = (options: ApproveOptions): ToolGrant => {
   };
 };
 
-const assertApprovable = (grant: ToolGrant, { component, allowHidden = [], assertUsableSchema }: ApproveOptions): void => {
+const assertApprovable = (grant: ToolGrant, { fn, component, allowHidden = [], assertUsableSchema }: ApproveOptions): void => {
   const { declaration, subjects = [] } = grant.spec;
   const problem = nameProblem(declaration.name);
   if (problem) throw new Refused("NameUnusable", `${problem}; set spec.declaration.name`);
@@ -70,7 +71,9 @@ const assertApprovable = (grant: ToolGrant, { component, allowHidden = [], asser
   assertUsableSchema?.(declaration.parameters);
   const why = neverCallable(grant.spec);
   if (why) throw new Refused("NeverCallable", why);
-  const hidden = hiddenCharactersIn({ ...declaration }).filter(({ codePoint }) => !allowHidden.includes(codePoint));
+  const hidden = hiddenCharactersIn({ ...declaration, ...besidesDeclaration(fn) }).filter(
+    ({ codePoint }) => !allowHidden.includes(codePoint),
+  );
   if (hidden.length > 0) {
     const listed = hidden.slice(0, 5).map(({ codePoint, name, path }) => `${codePoint} ${name} in ${path}`);
     const more = hidden.length > listed.length ? ` and ${hidden.length - listed.length} more` : "";

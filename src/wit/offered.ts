@@ -29,6 +29,8 @@ export const offeredFunctions = (component: ComponentInterface, exclude: readonl
   const wholeComponent = reasonAgainstAll(component);
   const crossing = new JsonCrossing();
   for (const fn of component.functions) {
+    // What they list is looked at elsewhere: nobody would look for them among the tools.
+    if (listsTools(fn)) continue;
     const exclusions = exclude.filter((entry) => isExcludedBy(fn, entry));
     for (const entry of exclusions) matched.add(entry);
     const excluded = exclusions.length > 0 ? "the workload excludes it" : undefined;
@@ -83,14 +85,17 @@ const isUnloadable = ({ interface: id, name, form }: WitFunction): boolean => {
 
 const reasonAgainst = (fn: WitFunction): string | undefined => {
   if (fn.interface?.startsWith("wasi:")) return "it belongs to a WASI interface, which the host calls and no model";
-  if (isUntypedInterface(fn.interface)) return "it lists or calls tools that the component defines at run time, and is none itself";
+  if (fn.interface !== null && /^ambit:tool\/untyped(@|$)/.test(fn.interface))
+    return "its interface is of a version that this Ambit does not speak";
   if (isToolchainInit(fn)) return "it is how the component's toolchain loads its script";
   if (fn.form !== "function") return `it is ${formTexts[fn.form]} of a resource, and a model cannot hold resources`;
   if (fn.isStackful) return "it is async without a callback, which jco cannot run yet";
   return undefined;
 };
 
-const isUntypedInterface = (id: string | null): boolean => id !== null && /^ambit:tool\/(untyped|changes)(@|$)/.test(id);
+/** By which a component lists and calls tools that it defines at run time (wit/untyped.wit). */
+const listsTools = ({ interface: id, form }: WitFunction): boolean =>
+  id !== null && form === "function" && /^ambit:tool\/(untyped|changes)@0\.1\.\d+$/.test(id);
 
 const formTexts = { function: "a function", method: "a method", static: "a static function", constructor: "a constructor" } as const;
 
