@@ -4,7 +4,7 @@ import { CatalogueError } from "./catalogue-error.ts";
 import { Conversation, type ConversationOptions } from "./conversation.ts";
 import { type ConnectionOptions, delayOf, Requests } from "./requests.ts";
 import { serverEvents } from "./server-events.ts";
-import type { CallReport, CallResult, SearchHit, ToolFormat, ToolShapes, TurnAnswers, TurnFormat } from "./shapes.ts";
+import type { CallReport, CallResult, OneDeclaration, SearchHit, ToolFormat, ToolShapes, TurnAnswers, TurnFormat } from "./shapes.ts";
 
 export { CatalogueError } from "./catalogue-error.ts";
 export type { Conversation, ConversationOptions } from "./conversation.ts";
@@ -94,10 +94,10 @@ export class AmbitClient {
     format: Format,
     name: string,
     { signal }: RequestOptions = {},
-  ): Promise<ToolShapes[Format] | null> {
+  ): Promise<OneDeclaration<Format> | null> {
     try {
       const response = await this.#requests.send({ path: `/v1/declarations/${encodeURIComponent(name)}?format=${format}`, signal });
-      return (await response.json()) as ToolShapes[Format];
+      return (await response.json()) as OneDeclaration<Format>;
     } catch (thrown) {
       if (thrown instanceof CatalogueError && thrown.status === 404) return null;
       throw thrown;

@@ -51,6 +51,11 @@ export interface ToolShapes {
   };
 }
 
+/** One declaration by itself: Gemini has several in one tool. */
+export type OneDeclaration<Format extends ToolFormat> = Format extends "gemini"
+  ? ToolShapes["gemini"]["functionDeclarations"][number]
+  : ToolShapes[Format];
+
 type ImageType = "image/png" | "image/jpeg" | "image/gif" | "image/webp";
 
 /** A part of an answer, where it is not one text: docs/catalogue.md says what becomes of pictures and files. */
@@ -121,5 +126,5 @@ export interface CallResult extends CallReport {
 
 export interface SearchHit<Format extends ToolFormat> {
   score: number;
-  declaration: ToolShapes[Format];
+  declaration: OneDeclaration<Format>;
 }
