@@ -30,6 +30,8 @@ export interface CallRequest {
   readonly session: string | null;
   /** The shape of declarations in an answer that has some; neutral by default. */
   readonly format?: DeclarationFormat;
+  /** The caller's span that the call belongs to, where that came with the call and not with the request. */
+  readonly traceparent?: string;
   /** Hears that every gate let the call through, before a host has it. */
   readonly onAdmitted?: () => void;
 }

@@ -54,7 +54,7 @@ export class CallTracing {
       const span = this.#tracers.catalogue.startSpan(
         `${methodOf(request)} ${route}`,
         { kind: SpanKind.SERVER, attributes: { "http.request.method": methodOf(request), "http.route": route } },
-        contextOf(request.headers.traceparent),
+        parentNamed(request.headers.traceparent) ?? ROOT_CONTEXT,
       );
       response.once("close", () => {
         const code = response.headersSent ? response.statusCode : 0;
@@ -94,8 +94,12 @@ class TracedAdmission extends Admission {
   }
 
   override async call(caller: Caller, offers: Offers, request: CallRequest): Promise<CallAnswer> {
-    const parent = this.#requestContext();
-    const span = this.#tracer.startSpan("execute_tool", { kind: SpanKind.INTERNAL }, parent);
+    const within = this.#requestContext();
+    const named = parentNamed(request.traceparent);
+    const around = trace.getSpanContext(within);
+    const links = named && around ? [{ context: around }] : [];
+    const parent = named ?? within;
+    const span = this.#tracer.startSpan("execute_tool", { kind: SpanKind.INTERNAL, links }, parent);
     try {
       return await this.#calls.run({ span, context: trace.setSpan(parent, span) }, () => super.call(caller, offers, request));
     } finally {
@@ -170,11 +174,11 @@ const spansOfHost = (tracer: Tracer, parent: Context, { queueMs, runMs, use }: H
 /** Milliseconds since the epoch, as finely as the clock that never jumps tells. */
 const wallMs = (): number => performance.timeOrigin + performance.now();
 
-/** The parent that a caller names, by the rules of https://www.w3.org/TR/trace-context/; anything else begins a new trace. */
-const contextOf = (traceparent: string | string[] | undefined): Context => {
+/** The parent that a caller names, by the rules of https://www.w3.org/TR/trace-context/; null where it names none. */
+const parentNamed = (traceparent: string | string[] | undefined): Context | null => {
   const [, version, traceId, spanId, flags, more] = (typeof traceparent === "string" && traceparentPattern.exec(traceparent)) || [];
-  if (traceId === undefined || spanId === undefined || version === "ff" || (version === "00" && more)) return ROOT_CONTEXT;
-  if (/^0+$/.test(traceId) || /^0+$/.test(spanId)) return ROOT_CONTEXT;
+  if (traceId === undefined || spanId === undefined || version === "ff" || (version === "00" && more)) return null;
+  if (/^0+$/.test(traceId) || /^0+$/.test(spanId)) return null;
   const traceFlags = Number.parseInt(flags ?? "", 16) & TraceFlags.SAMPLED;
   return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags, isRemote: true });
 };

@@ -9,8 +9,8 @@ export interface ScrapedMetrics extends MetricsRegistry {
   readonly contentType: string;
 }
 
-/** How coarsely the delay of the event loop is sampled: each sample wakes the process. */
-const eventLoopSampleMs = 100;
+/** How often the delay of the event loop is sampled, which is also what an idle one shows. Each sample wakes the process; the usual 10 ms cost twice as much. */
+const eventLoopSampleMs = 20;
 
 /**
  * Starts counting, with what can be told of any Node process among it (`process_…`, `nodejs_…`). Names, labels and help are kept as they are given; a name that was asked for with

@@ -16,6 +16,7 @@ export interface ReceivedSpan {
   readonly endMs: number;
   readonly attributes: Readonly<Record<string, unknown>>;
   readonly events: readonly { readonly name: string; readonly attributes: Readonly<Record<string, unknown>> }[];
+  readonly links: readonly { readonly traceId: string; readonly spanId: string }[];
   readonly isError: boolean;
 }
 
@@ -43,6 +44,7 @@ interface ExportRequest {
         readonly endTimeUnixNano: string;
         readonly attributes: readonly KeyValue[];
         readonly events?: readonly { readonly name: string; readonly attributes: readonly KeyValue[] }[];
+        readonly links?: readonly { readonly traceId: string; readonly spanId: string }[];
         readonly status?: { readonly code?: number };
       }[];
     }[];
@@ -88,6 +90,7 @@ const spansIn = ({ resourceSpans }: ExportRequest): ReceivedSpan[] =>
         endMs: Number(span.endTimeUnixNano) / 1e6,
         attributes: recordOf(span.attributes),
         events: (span.events ?? []).map(({ name, attributes }) => ({ name, attributes: recordOf(attributes) })),
+        links: (span.links ?? []).map(({ traceId, spanId }) => ({ traceId, spanId })),
         isError: span.status?.code === 2,
       })),
     );

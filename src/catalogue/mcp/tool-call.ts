@@ -46,7 +46,10 @@ export const callRequestOf = (params: JsonObject, session: string | null): CallR
   if (ownSession !== null && (typeof ownSession !== "string" || ownSession.length > longestSession)) {
     throw new RpcError(rpcCodes.invalidParams, `Invalid params: ${callMetaKeys.session} is a text of at most ${longestSession} characters`);
   }
-  return { name, arguments: given, labels: meta?.[callMetaKeys.labels], session: ownSession };
+  // By its bare name, as https://modelcontextprotocol.io/seps/414 has it.
+  const { traceparent } = meta ?? {};
+  const trace = typeof traceparent === "string" ? { traceparent } : {};
+  return { name, arguments: given, labels: meta?.[callMetaKeys.labels], session: ownSession, ...trace };
 };
 
 const noArguments: JsonObject = jsonObject([]);

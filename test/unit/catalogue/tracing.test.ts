@@ -143,6 +143,29 @@ test("the calls of a turn, side by side, each have spans of their own", async ()
   assert.deepEqual(new Set(hops.map(({ parentSpanId }) => parentSpanId)), new Set(tools.map(({ spanId }) => spanId)));
 });
 
+test("a call over MCP follows the span that came with it, and is linked to its request's", async () => {
+  await using served = await traced();
+  const params = { name: "list_issues", arguments: { repo: "octo/spoon" }, _meta: { traceparent: sampled.traceparent } };
+  const initialize = {
+    jsonrpc: "2.0",
+    id: 1,
+    method: "initialize",
+    params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "test", version: "1" } },
+  };
+  const accept = { accept: "application/json, text/event-stream" };
+  const begun = await served.post("/mcp", JSON.stringify(initialize), accept);
+  const session = { "mcp-session-id": String(begun.headers["mcp-session-id"]), "mcp-protocol-version": "2025-11-25" };
+  const asked = JSON.stringify({ jsonrpc: "2.0", id: 2, method: "tools/call", params });
+  assert.equal((await served.post("/mcp", asked, { ...accept, ...session })).status, 200);
+  const spans = await served.spans();
+  const tool = named(spans, "execute_tool list_issues");
+  assert.deepEqual([tool.traceId, tool.parentSpanId], [agentTrace, agentSpan]);
+  assert.equal(named(spans, "dispatch").parentSpanId, tool.spanId);
+  const requests = spans.filter(({ name }) => name === "POST /mcp");
+  assert.ok(requests.every(({ traceId }) => traceId !== agentTrace));
+  assert.ok(tool.links.some(({ spanId }) => requests.some((request) => request.spanId === spanId)));
+});
+
 test("nothing that a caller writes is in a span", async () => {
   await using served = await traced();
   const secret = "caller-chosen";
