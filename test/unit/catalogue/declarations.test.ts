@@ -4,6 +4,7 @@ import { type JsonObject, parseJson } from "../../../src/api/json.ts";
 import { DeclarationLists } from "../../../src/catalogue/declarations.ts";
 import { OfferBook } from "../../../src/catalogue/offers.ts";
 import { CatalogueState } from "../../../src/catalogue/state.ts";
+import type { DeclarationFormat } from "../../../src/declaration/formats.ts";
 import { liveGrant, triage } from "./world.ts";
 
 const schema = (properties: string) => parseJson(`{"type":"object","properties":${properties},"additionalProperties":false}`) as JsonObject;
@@ -89,4 +90,46 @@ test("a thousand tools that a provider rejects fit a header", () => {
   assert.equal(body.toString("utf8"), "[]");
   assert.ok(leftOut.length < 8192);
   assert.match(leftOut, /"";more=980$/);
+});
+
+test("a list may leave declarations to the provider's search, and says so only where it has one", () => {
+  const { lists, offers } = scene(...["a", "b", "c"].map((name): Parameters<typeof liveGrant> => [name, { declaration: { name } }]));
+  const text = (query: Parameters<DeclarationLists["list"]>[1]) => lists.list(offers(), query).body.toString("utf8");
+  const deferred = (query: Parameters<DeclarationLists["list"]>[1]) => text(query).split('"defer_loading":true').length - 1;
+  assert.equal(deferred({ format: "anthropic" }), 0);
+  assert.equal(deferred({ format: "anthropic", defer: "1" }), 2);
+  assert.match(text({ format: "anthropic", defer: "1" }), /"tool_search_tool_bm25"/);
+  assert.match(text({ format: "anthropic", defer: "1,regex" }), /"tool_search_tool_regex"/);
+  assert.equal(deferred({ format: "openai-responses", defer: "2" }), 1);
+  assert.equal(deferred({ format: "anthropic", defer: "off" }), 0);
+  assert.equal(deferred({ format: "anthropic", defer: "on" }), 0);
+  assert.equal(text({ format: "gemini", defer: "1" }), text({ format: "gemini" }));
+  for (const defer of ["0", "true", "1,fuzzy", "-1", "100000"])
+    assert.throws(() => deferred({ format: "anthropic", defer }), { code: "QueryInvalid" }, defer);
+});
+
+test("pages together are the list: no budget is spent twice", () => {
+  const { lists, offers } = scene(
+    ...Array.from({ length: 50 }, (_, index): Parameters<typeof liveGrant> => [`g${index}`, { declaration: { name: `t${index}` } }]),
+  );
+  const whole = JSON.parse(lists.list(offers(), { format: "anthropic" }).body.toString("utf8"));
+  const paged: unknown[] = [];
+  for (let cursor: string | null = ""; cursor !== null; ) {
+    const page = lists.list(offers(), { format: "anthropic", limit: "12", cursor });
+    paged.push(...JSON.parse(page.body.toString("utf8")));
+    cursor = page.nextCursor;
+  }
+  assert.deepEqual(paged, whole);
+  assert.equal(whole.filter(({ strict }: { strict?: boolean }) => strict).length, 20);
+});
+
+test("one declaration is an entry of the format's list", () => {
+  const { lists, offers } = scene(["a", { declaration: { name: "a", cache: "1h" } }]);
+  const a = offers().byName.get("a");
+  assert.ok(a);
+  const keys = (format: DeclarationFormat) => Object.keys(JSON.parse(lists.one(a, format) ?? "null"));
+  assert.deepEqual(keys("gemini"), ["name", "description", "parametersJsonSchema"]);
+  assert.deepEqual(keys("bedrock"), ["toolSpec"]);
+  assert.deepEqual(keys("anthropic"), ["name", "description", "input_schema"]);
+  assert.deepEqual(keys("mcp").slice(0, 3), ["name", "description", "inputSchema"]);
 });

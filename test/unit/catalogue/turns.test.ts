@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type Anthropic from "@anthropic-ai/sdk";
+import type { Message as BedrockMessage } from "@aws-sdk/client-bedrock-runtime";
+import type { Content as GeminiContent } from "@google/genai";
 import type OpenAI from "openai";
 import { refusalText } from "../../../src/catalogue/admission.ts";
 import { serving } from "./serving.ts";
@@ -56,6 +58,90 @@ test("OpenAI's response items get one output each", async () => {
   ];
   const answer = await served.post("/v1/calls?format=openai-responses", JSON.stringify(turn));
   assert.deepEqual(JSON.parse(answer.text), [{ type: "function_call_output", call_id: "call_1", output: '["an issue"]' }]);
+});
+
+test("Gemini's calls get one content with a part each, with their ids where they have one", async () => {
+  await using served = await serving();
+  const turn: GeminiContent = {
+    role: "model",
+    parts: [
+      { text: "I'll look." },
+      { functionCall: { name: "list_issues", args: { repo: "octo/app" } } },
+      { functionCall: { id: "fc-2", name: "list_issues", args: { repo: 7 } } },
+    ],
+  };
+  const answer = await served.post("/v1/calls?format=gemini", JSON.stringify(turn));
+  assert.equal(answer.status, 200);
+  const content: GeminiContent = JSON.parse(answer.text);
+  assert.equal(content.role, "user");
+  const [good, misfit] = content.parts ?? [];
+  assert.deepEqual(good, { functionResponse: { name: "list_issues", response: { output: '["an issue"]' } } });
+  assert.equal(misfit?.functionResponse?.id, "fc-2");
+  assert.match(String(misfit?.functionResponse?.response?.error), /\/repo/);
+});
+
+test("Bedrock's calls get one message with a result each", async () => {
+  await using served = await serving();
+  const turn: BedrockMessage = {
+    role: "assistant",
+    content: [
+      { text: "I'll look." },
+      { toolUse: { toolUseId: "tooluse_1", name: "list_issues", input: { repo: "octo/app" } } },
+      { toolUse: { toolUseId: "tooluse_2", name: "delete_everything", input: {} } },
+    ],
+  };
+  const answer = await served.post("/v1/calls?format=bedrock", JSON.stringify(turn));
+  assert.equal(answer.status, 200);
+  const message: BedrockMessage = {
+    role: "user",
+    content: [
+      { toolResult: { toolUseId: "tooluse_1", content: [{ text: '["an issue"]' }] } },
+      { toolResult: { toolUseId: "tooluse_2", content: [{ text: `Error: ${refusalText}` }] } },
+    ],
+  };
+  assert.deepEqual(JSON.parse(answer.text), message);
+});
+
+test("what a tool shows besides words reaches the model's next turn", async () => {
+  const png = Buffer.from("\x89PNG\r\n\x1a\n....", "latin1").toString("base64");
+  const content = [
+    { type: "text", text: "Here." },
+    { type: "image", data: png, mimeType: "image/png" },
+  ] as const;
+  const dispatch = async () =>
+    ({ kind: "replied", reply: { outcome: "ok", text: "Here.", content, stats: { queueMs: 0, runMs: 0 } } }) as const;
+  await using served = await serving({ dispatch });
+  const answer = await served.post("/v1/calls?format=anthropic", JSON.stringify(anthropicTurn[1]));
+  const message: Anthropic.MessageParam = {
+    role: "user",
+    content: [
+      {
+        type: "tool_result",
+        tool_use_id: "toolu_1",
+        content: [
+          { type: "text", text: "Here." },
+          { type: "image", source: { type: "base64", media_type: "image/png", data: png } },
+        ],
+      },
+    ],
+  };
+  assert.deepEqual(JSON.parse(answer.text), message);
+});
+
+test("arguments may nest as deeply in a provider's message as by themselves", async () => {
+  await using served = await serving();
+  const nested = (depth: number): unknown => (depth === 0 ? 7 : [nested(depth - 1)]);
+  const turn = { role: "model", parts: [{ functionCall: { name: "list_issues", args: { repo: nested(60) } } }] };
+  const answer = await served.post("/v1/calls?format=gemini", JSON.stringify(turn));
+  assert.equal(answer.status, 200);
+  assert.match(answer.text, /\/repo/);
+});
+
+test("MCP's calls have an endpoint of their own", async () => {
+  await using served = await serving();
+  const answer = await served.post("/v1/calls?format=mcp", JSON.stringify({ name: "list_issues" }));
+  assert.equal(answer.status, 400);
+  assert.match(answer.text, /\/mcp/);
 });
 
 test("a call that a fault of ours ends is answered too, and so are the others of its turn", async () => {
