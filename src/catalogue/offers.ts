@@ -1,5 +1,6 @@
 import { LRUCache } from "lru-cache";
 import type { Declaration } from "../api/declaration.ts";
+import { sha256Of } from "../api/digest.ts";
 import type { JsonValue } from "../api/json.ts";
 import { offersFor } from "../grants/offers.ts";
 import { type Caller, callerKey, subjectsOf } from "./caller.ts";
@@ -22,29 +23,29 @@ export interface OwnAnswer {
 }
 
 /**
- * All that one caller may call, in the order of names (by UTF-16 code units, so alike on every replica). Never changes: what is true later is another snapshot, so whatever was made from this
- * one may be kept under its number.
+ * All that a caller may call, in the order of names (by UTF-16 code units, so alike on every replica). Never changes: what is true later is another snapshot, so whatever was made from this
+ * one may be kept under its number. Callers who may call the same share one.
  */
 export interface Offers {
-  /** Whose they are: `callerKey`. */
-  readonly caller: string;
   readonly snapshot: number;
   readonly list: readonly Offer[];
   readonly byName: ReadonlyMap<string, Offer>;
 }
 
-/** Offers kept over all callers; one that is not kept is made again. */
+/** Offers kept over all snapshots; one that is not kept is made again. */
 const offersKept = 200_000;
+
+/** Callers whose offers are known. */
+const callersKept = 50_000;
 
 /** Makes each caller's offers once for as long as nothing changes that concerns it. */
 export class OfferBook {
   readonly #state: CatalogueState;
-  readonly #kept = new LRUCache<string, { readonly revision: string; readonly offers: Offers }>({
-    maxSize: offersKept,
-    sizeCalculation: ({ offers }) => 1 + offers.list.length,
-  });
-  readonly #offers = new WeakMap<LiveGrant, Offer>();
+  readonly #ofCallers = new LRUCache<string, { readonly revision: string; readonly offers: Offers }>({ max: callersKept });
+  readonly #shared = new LRUCache<string, Offers>({ maxSize: offersKept, sizeCalculation: ({ list }) => 1 + list.length });
+  readonly #offers = new WeakMap<LiveGrant, NumberedOffer>();
   #snapshots = 0;
+  #numbers = 0;
 
   constructor(state: CatalogueState) {
     this.#state = state;
@@ -54,24 +55,42 @@ export class OfferBook {
     const key = callerKey(caller);
     const subjects = subjectsOf(caller);
     const revision = this.#state.revisionFor(subjects);
-    const kept = this.#kept.get(key);
+    const kept = this.#ofCallers.get(key);
     if (kept?.revision === revision) return kept.offers;
     const { offers: grants } = offersFor(caller, this.#state.grantsNaming(subjects), this.#state.namespaces);
-    const list = grants.map((grant) => this.#offerOf(grant));
+    const offers = this.#shareOf(grants);
+    this.#ofCallers.set(key, { revision, offers });
+    return offers;
+  }
+
+  /** The same for all who are offered these. */
+  #shareOf(grants: readonly LiveGrant[]): Offers {
+    const numbered = grants.map((grant) => this.#offerOf(grant));
+    const print = sha256Of(numbered.map(({ number }) => number).join());
+    const shared = this.#shared.get(print);
+    if (shared) return shared;
+    const list = numbered.map(({ offer }) => offer);
     const byName = new Map(list.map((offer) => [offer.declaration.name, offer]));
-    const offers: Offers = { caller: key, snapshot: ++this.#snapshots, list, byName };
-    this.#kept.set(key, { revision, offers });
+    const offers: Offers = { snapshot: ++this.#snapshots, list, byName };
+    this.#shared.set(print, offers);
     return offers;
   }
 
   /** The same object for every caller. */
-  #offerOf(grant: LiveGrant): Offer {
+  #offerOf(grant: LiveGrant): NumberedOffer {
     const known = this.#offers.get(grant);
     if (known) return known;
-    const offer: Offer = { id: catalogueId(grant), declaration: declarationIn(grant), grant };
-    this.#offers.set(grant, offer);
-    return offer;
+    const offer = { id: catalogueId(grant), declaration: declarationIn(grant), grant };
+    const numbered = { offer, number: ++this.#numbers };
+    this.#offers.set(grant, numbered);
+    return numbered;
   }
+}
+
+/** No other offer ever has the number. */
+interface NumberedOffer {
+  readonly offer: Offer;
+  readonly number: number;
 }
 
 /** The reviewed words, and nothing else. */

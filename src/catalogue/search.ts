@@ -12,7 +12,7 @@ export interface SearchHit {
 
 export const searchLimits = { queryLength: 500, queryWords: 32, hits: 50, defaultHits: 10 } as const;
 
-/** Offers that are remembered as members of callers' lists, over all callers; about 50 bytes each. */
+/** Offers that are remembered by their numbers, over all snapshots; about 50 bytes each. */
 const membersKept = 500_000;
 
 /** A property deeper in a schema than this adds nothing to what a tool is found by. */
@@ -41,7 +41,7 @@ export class ToolSearch {
   readonly #state: Pick<CatalogueState, "grant" | "subscribe">;
   readonly #index = new TermIndex();
   readonly #numbers = new Map<LiveGrant, { readonly id: CatalogueId; readonly number: number }>();
-  readonly #members = new LRUCache<string, Members>({ maxSize: membersKept, sizeCalculation: ({ offers }) => 100 + offers.size });
+  readonly #members = new LRUCache<number, Members>({ maxSize: membersKept, sizeCalculation: ({ offers }) => 100 + offers.size });
   #mayHoldDead = false;
   /** Another whenever the number of a document may mean another one. */
   #numbering = 0;
@@ -63,13 +63,13 @@ export class ToolSearch {
     return best(scores, members, limit);
   }
 
-  #membersOf({ caller, snapshot, list }: Offers): Members {
+  #membersOf({ snapshot, list }: Offers): Members {
     this.#forgetDead();
-    const known = this.#members.get(caller);
-    if (known?.snapshot === snapshot && known.numbering === this.#numbering) return known;
+    const known = this.#members.get(snapshot);
+    if (known?.numbering === this.#numbering) return known;
     const offers = new Map(list.map((offer) => [this.#numberOf(offer), offer]));
-    const members = { snapshot, numbering: this.#numbering, offers };
-    this.#members.set(caller, members);
+    const members = { numbering: this.#numbering, offers };
+    this.#members.set(snapshot, members);
     return members;
   }
 
@@ -96,7 +96,6 @@ export class ToolSearch {
 
 /** A caller's offers by their documents' numbers. */
 interface Members {
-  readonly snapshot: number;
   readonly numbering: number;
   readonly offers: ReadonlyMap<number, Offer>;
 }

@@ -43,17 +43,26 @@ export const offersFor = <G extends Offerable>(
     return accepted.all ? accepted.names.length : Number.POSITIVE_INFINITY;
   };
 
-  const withheld: { grant: G; reason: Reason }[] = [];
-  const winners = new Map<string, G>();
   const named = [...grants].filter((grant) => isNamed(caller, grant)).map((grant) => ({ grant, rank: rankOf(grant.namespace) }));
-  for (const { grant, rank } of named.sort(byPrecedence)) {
-    const { name } = grant.spec.declaration;
+  const winners = new Map<string, { grant: G; rank: number }>();
+  for (const one of named) {
+    const { name } = one.grant.spec.declaration;
     const winner = winners.get(name);
-    if (rank === Number.POSITIVE_INFINITY) withheld.push({ grant, reason: notAccepted(caller, grant) });
-    else if (winner) withheld.push({ grant, reason: nameConflict(grant, winner) });
-    else winners.set(name, grant);
+    if (one.rank !== Number.POSITIVE_INFINITY && (!winner || byPrecedence(one, winner) < 0)) winners.set(name, one);
   }
-  const offers = [...winners.values()].sort((a, b) => compareText(a.spec.declaration.name, b.spec.declaration.name));
+  const withheld = named
+    .flatMap((one) => {
+      const winner = winners.get(one.grant.spec.declaration.name);
+      if (one === winner) return [];
+      const reason =
+        !winner || one.rank === Number.POSITIVE_INFINITY ? notAccepted(caller, one.grant) : nameConflict(one.grant, winner.grant);
+      return [{ ...one, reason }];
+    })
+    .sort(byPrecedence)
+    .map(({ grant, reason }) => ({ grant, reason }));
+  const offers = [...winners.values()]
+    .map(({ grant }) => grant)
+    .sort((a, b) => compareText(a.spec.declaration.name, b.spec.declaration.name));
   return { offers, withheld };
 };
 
@@ -77,7 +86,10 @@ export const isAmong = (
       case "Group":
         return caller.groups.includes(subject.name);
       case "ServiceAccount":
-        return caller.user === `system:serviceaccount:${subject.namespace ?? namespace}:${subject.name}`;
+        // The short comparison first, since most of a grant's subjects are other callers.
+        return (
+          caller.user.endsWith(subject.name) && caller.user === `system:serviceaccount:${subject.namespace ?? namespace}:${subject.name}`
+        );
       default:
         return false;
     }
