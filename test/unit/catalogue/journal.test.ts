@@ -80,6 +80,10 @@ const cases: Record<string, Case> = {
     call: { name: "x".repeat(500), arguments: {} },
     journalled: { outcome: "refused", gate: "match", tool: null, name: "x".repeat(128) },
   },
+  "a search, which the catalogue answers itself": {
+    call: { name: "search_tools", arguments: { query: "issues" } },
+    journalled: { outcome: "ok", attempts: 0, component: null },
+  },
   "no host that takes it": { answer: { kind: "unreachable", message: "gone" }, journalled: { outcome: "failed", code: "HostUnreachable" } },
 };
 
