@@ -158,6 +158,7 @@ const connectedTo = ({ url, username, password, ca }: CounterStore, waitMs: numb
     disableOfflineQueue: true,
     commandsQueueMaxLength: mostWaiting,
     maintNotifications: "disabled",
+    disableClientInfo: true,
     commandOptions: { timeout: waitMs },
     socket: {
       ...(url.startsWith("rediss:") ? { tls: true, ...(ca === undefined ? {} : { ca }) } : {}),

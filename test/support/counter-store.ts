@@ -74,19 +74,7 @@ export const startStore = async ({
 };
 
 /** What docs/catalogue.md says that a user needs. */
-const neededCommands = [
-  "eval",
-  "evalsha",
-  "time",
-  "hgetall",
-  "hexists",
-  "hincrby",
-  "hdel",
-  "pexpire",
-  "hello",
-  "client|setinfo",
-  "client|setname",
-];
+const neededCommands = ["eval", "evalsha", "time", "hgetall", "hexists", "hincrby", "hdel", "pexpire", "hello", "client|setname"];
 
 /** A password for everybody, or a user of that name and nobody else. */
 const accessSettings = (password?: string, user?: string): string[] => {
