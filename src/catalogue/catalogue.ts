@@ -4,7 +4,7 @@ import { Server as TlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { SecureContextOptions } from "node:tls";
 import { Stalled } from "../api/errors.ts";
-import { type MetricsRegistry, noMetrics } from "../kube/metrics.ts";
+import type { MetricsRegistry } from "../kube/metrics.ts";
 import { Admission, type AdmissionDeps } from "./admission.ts";
 import { Allowances } from "./allowance.ts";
 import { BodyBudget } from "./body-budget.ts";
@@ -64,7 +64,7 @@ export interface Catalogue {
 }
 
 /** The catalogue's HTTP server: docs/catalogue.md says what it answers. */
-export const createCatalogue = ({ metrics = noMetrics, tracing, ...deps }: CatalogueDeps, config: CatalogueConfig): Catalogue => {
+export const createCatalogue = ({ metrics, tracing, ...deps }: CatalogueDeps, config: CatalogueConfig): Catalogue => {
   const { policy = defaultCallPolicy, limits = defaultServerLimits, explainsTo = policy.explainsTo } = config;
   const { report } = deps;
   const watches = new Watches(deps.state, config.watchLimits ?? defaultWatchLimits);
@@ -74,8 +74,7 @@ export const createCatalogue = ({ metrics = noMetrics, tracing, ...deps }: Catal
   const search = new ToolSearch(deps.state);
   const admissionDeps: AdmissionDeps = {
     ...deps,
-    dispatch: countedDispatch(metrics, deps.dispatch),
-    journal: countedJournal(metrics, deps.journal),
+    ...(metrics && { dispatch: countedDispatch(metrics, deps.dispatch), journal: countedJournal(metrics, deps.journal) }),
     judge: callJudge(policy),
     withOwnTools: (offered, { name, format = "neutral" }) => withSearchTool(offered, { name, format }, { search, lists }),
     allowances: new Allowances(deps.counters ?? new ProcessCounters(deps.monotonic), policy.denials),
@@ -108,9 +107,11 @@ export const createCatalogue = ({ metrics = noMetrics, tracing, ...deps }: Catal
     limits,
     ...(config.tls === undefined ? {} : { tls: config.tls }),
   });
-  countRequests(server, { metrics, monotonic: deps.monotonic });
+  if (metrics) {
+    countRequests(server, { metrics, monotonic: deps.monotonic });
+    gaugeState(metrics, deps.state);
+  }
   tracing?.follow(server);
-  gaugeState(metrics, deps.state);
   return {
     server,
     renewTls: (tls) => {

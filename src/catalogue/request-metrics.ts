@@ -1,4 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { type MetricsRegistry, secondBuckets } from "../kube/metrics.ts";
 
 /** What requests are counted as, by the first path that fits; anything else is `other`, whatever was asked for. */
@@ -27,7 +28,7 @@ export interface RequestMetricsOptions {
 }
 
 /** Counts what a server is asked and what it answers, from outside of it. */
-export const countRequests = (server: Pick<Server, "prependListener">, { metrics, monotonic }: RequestMetricsOptions): void => {
+export const countRequests = (server: Pick<Server, "prependListener" | "on">, { metrics, monotonic }: RequestMetricsOptions): void => {
   const requests = metrics.counter({
     name: "ambit_http_requests_total",
     help: "Requests that were answered, by route, method and status; status 0 where the caller went before there was one.",
@@ -43,6 +44,19 @@ export const countRequests = (server: Pick<Server, "prependListener">, { metrics
     name: "ambit_http_requests_in_flight",
     help: "Requests that are being answered now, open streams among them.",
     labels: ["route"],
+  });
+  let open = 0;
+  const connections = metrics.gauge({
+    name: "ambit_connections",
+    help: "Connections that are open, idle ones and those in a handshake among them.",
+    labels: [],
+    collect: () => connections.set({}, open),
+  });
+  server.on("connection", (socket: Socket) => {
+    open++;
+    socket.once("close", () => {
+      open--;
+    });
   });
   const counts = new Map<string, number>();
   const count = (route: string, by: number): void => {

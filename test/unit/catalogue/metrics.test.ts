@@ -69,6 +69,7 @@ test("a call that a host has is under way until it answers", async () => {
   await sent;
   assert.equal((await served.read()).value("ambit_calls_in_flight"), 1);
   assert.equal((await served.read()).value("ambit_http_requests_in_flight", { route: "/v1/calls" }), 1);
+  assert.equal((await served.read()).value("ambit_connections"), 1);
   answer({ kind: "replied", reply: okReply() });
   await called;
   assert.equal((await served.read()).value("ambit_calls_in_flight"), 0);
