@@ -6,11 +6,11 @@ import type { RunningUp } from "../test/support/ambit-command.ts";
 import { prepareFolder, residentMegabytes, token } from "../test/support/served-folder.ts";
 import { atOnce, type Figure, oneAtATime, percentile } from "./measure.ts";
 
-const echo = fileURLToPath(new URL("../test/fixtures/components/echo.wasm", import.meta.url));
-const tool = "greet";
+const saying = fileURLToPath(new URL("../test/fixtures/components/saying.wasm", import.meta.url));
+const tool = "say";
 const params = {
   name: tool,
-  arguments: { name: "Ada" },
+  arguments: { text: "Ada" },
   _meta: { "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {} },
 };
 
@@ -43,7 +43,7 @@ const atOnceCalls = 20_000;
  * connections that stay open.
  */
 export const mcpFigures = async (): Promise<Figure[]> => {
-  const prepared = await prepareFolder(echo, (name) => name === tool);
+  const prepared = await prepareFolder(saying);
   try {
     const served = await prepared.start();
     const figures = await measured(served);

@@ -73,6 +73,7 @@ export const listed: readonly BuiltComponent[] = [
   fixture("intruder", { shares: [httpClient] }),
   fixture("unoffered"),
   fixture("collections", { docs: false }),
+  fixture("saying"),
   fixture("almanac"),
   fixture("conformance", { shares: [untypedWit], docs: false }),
   fixture("shifting", { shares: [untypedWit, workspaceFiles], docs: false }),
