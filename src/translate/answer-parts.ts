@@ -1,5 +1,6 @@
 import type { ContentBlock, EmbeddedResource } from "../api/content.ts";
 import { isBase64 } from "./base64.ts";
+import { type ImageFormat, isPdf, pictureIn } from "./picture.ts";
 import { nothingText, silentErrorText } from "./result.ts";
 import { cut } from "./wording.ts";
 
@@ -9,26 +10,34 @@ export type AnswerPart =
   | { readonly type: "image"; readonly format: ImageFormat; readonly data: string }
   | { readonly type: "pdf"; readonly number: number; readonly data: string };
 
-export type ImageFormat = "png" | "jpeg" | "gif" | "webp";
-
 /** What a provider takes in the answer to a call, besides text. */
 export interface MediaRules {
   readonly images: readonly ImageFormat[];
   /** Bytes before base64. */
   readonly largestImage: number;
   readonly largestPdf: number;
-  /** In the answers to one turn. */
+  /** Pixels of the longer side. */
+  readonly longestSide: number;
+  /** In the answers to one turn, `mostBytes` of both. */
   readonly mostImages: number;
   readonly mostPdfs: number;
+  readonly mostBytes: number;
 }
-
-export const textOnly: MediaRules = { images: [], largestImage: 0, largestPdf: 0, mostImages: 0, mostPdfs: 0 };
 
 /** What is left of a turn's allowance; the answers of a turn draw on the same one. */
 export interface MediaAllowance {
   images: number;
   pdfs: number;
+  bytes: number;
 }
+
+export const allowanceOf = ({ mostImages, mostPdfs, mostBytes }: MediaRules): MediaAllowance => ({
+  images: mostImages,
+  pdfs: mostPdfs,
+  bytes: mostBytes,
+});
+
+const textOnly: MediaRules = { images: [], largestImage: 0, largestPdf: 0, longestSide: 0, mostImages: 0, mostPdfs: 0, mostBytes: 0 };
 
 export interface Answered {
   readonly text: string;
@@ -49,7 +58,7 @@ export const answerParts = ({ text, content, isError }: Answered, rules: MediaRu
 
 /** The parts as one text, for where nothing else can be said. */
 export const answerText = (answered: Answered): string =>
-  answerParts(answered, textOnly, { images: 0, pdfs: 0 })
+  answerParts(answered, textOnly, allowanceOf(textOnly))
     .map((part) => (part.type === "text" ? part.text : ""))
     .join("\n");
 
@@ -83,28 +92,23 @@ const mediaPart = (data: string, what: string, rules: MediaRules, allowance: Med
   const note = (why: string): AnswerPart => ({ type: "text", text: `[Left out: ${what}, ${why}]` });
   if (!isBase64(data)) return note("which is not base64");
   const bytes = (data.length / 4) * 3 - (data.endsWith("==") ? 2 : data.endsWith("=") ? 1 : 0);
-  const kind = kindOf(data);
-  if (kind === "pdf" && rules.mostPdfs > 0) {
-    if (bytes > rules.largestPdf || allowance.pdfs < 1) return note(`${bytes} bytes, too much to be shown`);
-    allowance.pdfs--;
+  const isFitting = (largest: number): boolean => bytes <= largest && bytes <= allowance.bytes;
+  const picture = pictureIn(data);
+  if (picture && rules.images.includes(picture.format)) {
+    const { format, width, height } = picture;
+    if (Math.max(width, height) > rules.longestSide) return note(`${width} × ${height} pixels, too much to be shown`);
+    if (!isFitting(rules.largestImage) || allowance.images < 1) return note(`${bytes} bytes, too much to be shown`);
+    allowance.images -= 1;
+    allowance.bytes -= bytes;
+    return { type: "image", format, data };
+  }
+  if (isPdf(data) && rules.mostPdfs > 0) {
+    if (!isFitting(rules.largestPdf) || allowance.pdfs < 1) return note(`${bytes} bytes, too much to be shown`);
+    allowance.pdfs -= 1;
+    allowance.bytes -= bytes;
     return { type: "pdf", number: rules.mostPdfs - allowance.pdfs, data };
   }
-  if (kind !== null && kind !== "pdf" && rules.images.includes(kind)) {
-    if (bytes > rules.largestImage || allowance.images < 1) return note(`${bytes} bytes, too much to be shown`);
-    allowance.images--;
-    return { type: "image", format: kind, data };
-  }
   return note(`${bytes} bytes, which can't be shown`);
-};
-
-/** By what such a file begins with. */
-const kindOf = (data: string): ImageFormat | "pdf" | null => {
-  const start = Buffer.from(data.slice(0, 24), "base64").toString("latin1");
-  if (start.startsWith("\x89PNG\r\n\x1a\n")) return "png";
-  if (start.startsWith("\xff\xd8\xff")) return "jpeg";
-  if (start.startsWith("GIF87a") || start.startsWith("GIF89a")) return "gif";
-  if (start.startsWith("RIFF") && start.slice(8, 12) === "WEBP") return "webp";
-  return start.startsWith("%PDF-") ? "pdf" : null;
 };
 
 const shown = (mimeType: string): string => cut(mimeType, 80);

@@ -1,7 +1,15 @@
 import { Invalid } from "../api/errors.ts";
 import { compactJson, isJsonObject, type JsonObject, type JsonValue, jsonObject } from "../api/json.ts";
 import type { TurnFormat } from "../declaration/formats.ts";
-import { type Answered, type AnswerPart, answerParts, answerText, type MediaAllowance, type MediaRules } from "./answer-parts.ts";
+import {
+  type Answered,
+  type AnswerPart,
+  allowanceOf,
+  answerParts,
+  answerText,
+  type MediaAllowance,
+  type MediaRules,
+} from "./answer-parts.ts";
 import { parseArguments } from "./arguments.ts";
 import { inShort } from "./wording.ts";
 
@@ -77,35 +85,47 @@ interface Shape {
   readonly answer: (answers: readonly CallAnswer[]) => JsonValue;
 }
 
-const megabyte = 1024 * 1024;
+const mebibyte = 1024 * 1024;
 
-/** From the providers' documents; where a limit is on base64, what fits in it. */
+/** From the providers' documents; where a limit is on base64, what fits in it, and of a whole request something less. */
 const media = {
   anthropic: {
     images: ["png", "jpeg", "gif", "webp"],
-    largestImage: 3.75 * megabyte,
-    largestPdf: 20 * megabyte,
+    largestImage: 3.75 * mebibyte,
+    largestPdf: 20 * mebibyte,
+    longestSide: 8000,
     mostImages: 20,
     mostPdfs: 5,
+    mostBytes: 20 * mebibyte,
   },
   "openai-responses": {
     images: ["png", "jpeg", "gif", "webp"],
-    largestImage: 20 * megabyte,
-    largestPdf: 20 * megabyte,
+    largestImage: 20 * mebibyte,
+    largestPdf: 20 * mebibyte,
+    longestSide: 16_000,
     mostImages: 50,
     mostPdfs: 5,
+    mostBytes: 30 * mebibyte,
   },
-  gemini: { images: ["png", "jpeg", "webp"], largestImage: 7 * megabyte, largestPdf: 14 * megabyte, mostImages: 50, mostPdfs: 5 },
+  gemini: {
+    images: ["png", "jpeg", "webp"],
+    largestImage: 7 * mebibyte,
+    largestPdf: 13 * mebibyte,
+    longestSide: 16_000,
+    mostImages: 50,
+    mostPdfs: 5,
+    mostBytes: 13 * mebibyte,
+  },
   bedrock: {
     images: ["png", "jpeg", "gif", "webp"],
-    largestImage: 3.75 * megabyte,
-    largestPdf: 4.5 * megabyte,
+    largestImage: 3.75 * mebibyte,
+    largestPdf: 4.5 * mebibyte,
+    longestSide: 8000,
     mostImages: 20,
     mostPdfs: 5,
+    mostBytes: 18 * mebibyte,
   },
 } as const satisfies Readonly<Partial<Record<TurnFormat, MediaRules>>>;
-
-const allowanceOf = ({ mostImages, mostPdfs }: MediaRules): MediaAllowance => ({ images: mostImages, pdfs: mostPdfs });
 
 const shapes: Readonly<Record<TurnFormat, Shape>> = {
   anthropic: {
@@ -254,7 +274,7 @@ const isExactInDoubles = (value: JsonValue): boolean => {
   return Object.values(value).every(isExactInDoubles);
 };
 
-/** `status` is for Anthropic's and Amazon's own models; others make Bedrock refuse the request for it. */
+/** `status` is for Anthropic's and Amazon's own models; some others make Bedrock refuse the request for it. */
 const bedrockResult = (answer: CallAnswer, allowance: MediaAllowance): JsonObject => ({
   toolUseId: answer.id,
   content: withMark(answer, answerParts(answer, media.bedrock, allowance)).map(bedrockPart),

@@ -103,7 +103,7 @@ test("Bedrock's calls get one message with a result each", async () => {
 });
 
 test("what a tool shows besides words reaches the model's next turn", async () => {
-  const png = Buffer.from("\x89PNG\r\n\x1a\n....", "latin1").toString("base64");
+  const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
   const content = [
     { type: "text", text: "Here." },
     { type: "image", data: png, mimeType: "image/png" },

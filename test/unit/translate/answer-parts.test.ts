@@ -11,8 +11,16 @@ import { answerFor, type CallAnswer } from "../../../src/translate/provider-call
 
 const base64 = (...bytes: (string | number[])[]): string =>
   Buffer.concat(bytes.map((part) => (typeof part === "string" ? Buffer.from(part, "latin1") : Buffer.from(part)))).toString("base64");
-const png = base64("\x89PNG\r\n\x1a\n", [0, 0, 0, 13]);
-const jpeg = base64("\xff\xd8\xff\xe0", [0, 16]);
+const pngOf = (width: number, height: number, more = ""): string =>
+  base64(
+    "\x89PNG\r\n\x1a\n",
+    [0, 0, 0, 13],
+    "IHDR",
+    [width, height].flatMap((n) => [n >>> 24, (n >>> 16) & 255, (n >>> 8) & 255, n & 255]),
+    more,
+  );
+const png = pngOf(4, 3);
+const jpeg = base64("\xff\xd8\xff\xe0", [0, 4, 1, 1], "\xff\xc0", [0, 11, 8, 0, 3, 0, 4, 1, 1]);
 const gif = base64("GIF89a", [1, 0, 1, 0]);
 const pdf = base64("%PDF-1.7\n");
 
@@ -71,7 +79,7 @@ describe("pictures, sound and files are said as each provider can:", () => {
         tool_call_id: "a",
         content: [
           "Here.",
-          "[Left out: image of type image/png, 12 bytes, which can't be shown]",
+          "[Left out: image of type image/png, 24 bytes, which can't be shown]",
           words.audio,
           words.link,
           words.file,
@@ -182,7 +190,7 @@ describe("an answer that a provider would refuse is never made:", () => {
       {
         type: "tool_result",
         tool_use_id: "a",
-        content: "no\n[Left out: image of type image/png, 12 bytes, which can't be shown]",
+        content: "no\n[Left out: image of type image/png, 24 bytes, which can't be shown]",
         is_error: true,
       },
     ]);
@@ -204,10 +212,20 @@ describe("an answer that a provider would refuse is never made:", () => {
     assert.match(JSON.stringify(answer("bedrock", call([empty]))), /\[Resource file:\/\/\/e: empty\]/);
   });
   it("a picture of more than Anthropic's 5 MB in base64 is left out", () => {
-    const large = png.slice(0, 12) + "A".repeat(5 * 1024 * 1024);
+    const large = pngOf(4, 3, "x".repeat(4 * 1024 * 1024));
     const text = JSON.stringify(answer("anthropic", call([{ type: "image", data: large, mimeType: "image/png" }])));
     assert.match(text, /too much to be shown/);
     assert.match(JSON.stringify(answer("openai-responses", call([{ type: "image", data: large, mimeType: "image/png" }]))), /input_image/);
+  });
+  it("a picture of more than 8,000 pixels a side is left out where it would be refused", () => {
+    const wide: ContentBlock = { type: "image", data: pngOf(8001, 1), mimeType: "image/png" };
+    assert.match(JSON.stringify(answer("anthropic", call([wide]))), /8001 × 1 pixels, too much to be shown/);
+    assert.match(JSON.stringify(answer("openai-responses", call([wide]))), /input_image/);
+  });
+  it("all that a turn shows stays below what a request may have", () => {
+    const large: ContentBlock = { type: "image", data: pngOf(4, 3, "x".repeat(3 * 1024 * 1024)), mimeType: "image/png" };
+    const parts = partsOf("anthropic", ...Array.from({ length: 4 }, () => call([large, large, large])));
+    assert.equal(parts.filter(({ type }) => type === "image").length, 6);
   });
   it("a turn's answers share what a request may hold", () => {
     const parts = partsOf("anthropic", call(Array(15).fill(image)), call(Array(15).fill(image)), call(Array(9).fill(report)));
