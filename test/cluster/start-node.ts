@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { load, podPid } from "./containerd.ts";
+import { stopDaemons } from "./daemon.ts";
 import { inNamespace, networkOf } from "./network.ts";
 import { daemonsOf, kubeconfigOf, up, worldHosts } from "./node.ts";
 import { defaultNodeName, nodePlaces } from "./places.ts";
@@ -31,6 +32,10 @@ export interface BuiltInNode {
   tunnelTo(target: string): Promise<Tunnel>;
   /** Puts the images of an archive onto the node. */
   load(archive: string): Promise<void>;
+  /** Ends the API server, as a machine that goes down would; all else goes on. */
+  stopApiServer(): Promise<void>;
+  /** Starts it again and waits until it is ready. */
+  startApiServer(): Promise<void>;
   /** Path of a daemon's log. */
   logOf(daemon: string): string;
   /** Path of a program of the node's tools. */
@@ -71,6 +76,8 @@ export const startNode = async (say: (line: string) => void = () => {}): Promise
       load: async (archive) => {
         await load(places, archive);
       },
+      stopApiServer: () => stopDaemons(daemonsOf(places), ["kube-apiserver"], 0),
+      startApiServer: () => up(places, say),
       logOf: (daemon) => join(daemonsOf(places).logs, `${daemon}.log`),
       program,
     },

@@ -1,5 +1,10 @@
+import { spawn } from "node:child_process";
+import { resolve } from "node:path";
+import { createInterface } from "node:readline";
 import { testImage } from "../cluster/test-image.ts";
-import { ambitNamespace, apply, type Kubectl } from "./installed.ts";
+import type { Called, Calling } from "./calling.ts";
+import type { Ground } from "./ground.ts";
+import { ambitNamespace, apply } from "./installed.ts";
 
 export interface Answer {
   /** 0 where none came; `answer` then says why. */
@@ -10,48 +15,91 @@ export interface Answer {
 /** A pod that knows nothing of Ambit but the catalogue's name and its authority, and has nothing but its ServiceAccount's token. */
 export interface Agent {
   request(method: string, path: string, body?: object): Promise<Answer>;
-  /** Sends this call again and again, `together` at a time, until `work` has ended. Gives what each answer was that was not as in `wanted`, and how many were. */
-  callingWhile(call: object, wanted: string, together: number, work: () => Promise<void>): Promise<{ good: number; bad: string[] }>;
+  /** The outcome of a call, as the catalogue says it; where it says none, all that came instead. */
+  outcome(call: object): Promise<string>;
+  /** Whether a tool of that name is declared to it. */
+  isOffered(tool: string): Promise<boolean>;
+  /**
+   * Sends this call again and again from the pod's network, `together` at a time; an answer that holds `wanted` is a good one. It asks nothing of the API server on its way, so it goes on where that
+   * is gone.
+   */
+  startCalling(call: object, wanted: string, together: number): Promise<Calls>;
+  /** The same until `work` has ended. */
+  callingWhile(call: object, wanted: string, together: number, work: () => Promise<void>): Promise<Called>;
   /** Prints what a script of Node's prints in the pod, trimmed. */
   run(script: string): Promise<string>;
 }
 
+export interface Calls {
+  soFar(): Promise<Called>;
+  end(): Promise<Called>;
+}
+
 const catalogue = `https://ambit-catalogue.${ambitNamespace}.svc`;
 
-/** Starts one in a namespace, as the account of that name, which it makes. */
-export const startAgent = async (kubectl: Kubectl, namespace: string, account: string): Promise<Agent> => {
+/** Starts one as the account of that name, which it makes, in the ground's namespace or another one. */
+export const startAgent = async (ground: Ground, account: string, namespace = ground.namespace): Promise<Agent> => {
+  const { kubectl } = ground;
   await apply(kubectl, { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: account, namespace } });
   const { data } = JSON.parse(await kubectl(["--namespace", ambitNamespace, "get", "configmap", "ambit-ca", "-o", "json"]));
   await apply(kubectl, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "ambit-ca", namespace }, data });
   await apply(kubectl, agentPod(namespace, account));
-  await kubectl(["--namespace", namespace, "wait", "pod/agent", "--for=condition=Ready", "--timeout=90s"]);
+  await kubectl(["--namespace", namespace, "wait", "pod/agent", "--for=condition=Ready", "--timeout=180s"]);
   const run = async (script: string): Promise<string> =>
     (await kubectl(["--namespace", namespace, "exec", "agent", "--", "node", "-e", `${prelude}\n${script}`])).trim();
+  const request: Agent["request"] = async (method, path, body) => {
+    const said = `request(${JSON.stringify(method)}, ${JSON.stringify(path)}, ${JSON.stringify(body)})`;
+    return JSON.parse(await run(`${said}.then((said) => console.log(JSON.stringify(said)))`));
+  };
+  const startCalling: Agent["startCalling"] = async (call, wanted, together) => {
+    const read = (path: string): Promise<string> => run(`console.log(require("node:fs").readFileSync("${path}", "utf8"))`);
+    const service = await kubectl(["--namespace", ambitNamespace, "get", "service", "ambit-catalogue", "-o", "jsonpath={.spec.clusterIP}"]);
+    const calling: Calling = {
+      url: catalogue,
+      address: service.trim(),
+      ca: await read("/etc/ambit/catalogue-ca.crt"),
+      token: await read("/var/run/ambit/token"),
+      call,
+      wanted,
+      together,
+    };
+    const [file, ...args] = await ground.node.commandInPod(namespace, "agent");
+    const child = spawn(file, [...args, process.execPath, resolve(import.meta.dirname, "calling.ts")], {
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+    const next = async (): Promise<Called> =>
+      JSON.parse((await lines.next()).value ?? "null") ?? Promise.reject(new Error("who calls has ended"));
+    child.stdin.write(`${JSON.stringify(calling)}\n`);
+    return {
+      soFar: () => {
+        child.stdin.write("\n");
+        return next();
+      },
+      end: () => {
+        child.stdin.end();
+        return next();
+      },
+    };
+  };
   return {
     run,
-    request: async (method, path, body) => {
-      const said = `request(${JSON.stringify(method)}, ${JSON.stringify(path)}, ${JSON.stringify(body)})`;
-      return JSON.parse(await run(`${said}.then((said) => console.log(JSON.stringify(said)))`));
+    request,
+    outcome: async (call) => {
+      const { status, answer } = await request("POST", "/v1/calls", call);
+      return typeof answer === "object" && answer !== null && "outcome" in answer
+        ? String(answer.outcome)
+        : `${status}: ${JSON.stringify(answer)}`;
     },
+    isOffered: async (tool) => JSON.stringify(await request("GET", "/v1/declarations")).includes(`"name":"${tool}"`),
+    startCalling,
     callingWhile: async (call, wanted, together, work) => {
-      // Ends by itself should nobody end it; `stop` is a file, since a command of exec gets no signal.
-      const script = `
-        const bad = []; let good = 0;
-        const ends = Date.now() + 120_000;
-        const more = () => Date.now() < ends && !require("node:fs").existsSync("/tmp/stop");
-        const loop = async () => { while (more()) {
-          const said = JSON.stringify(await request("POST", "/v1/calls", ${JSON.stringify(call)}));
-          if (said.includes(${JSON.stringify(wanted)})) good++; else bad.push(new Date().toISOString() + " " + said);
-        } };
-        Promise.all(Array.from({ length: ${together} }, loop)).then(() => console.log(JSON.stringify({ good, bad })));`;
-      await run(`require("node:fs").rmSync("/tmp/stop", { force: true })`);
-      const calling = run(script);
-      try {
-        await work();
-      } finally {
-        await run(`require("node:fs").writeFileSync("/tmp/stop", "")`);
-      }
-      return JSON.parse(await calling);
+      const calls = await startCalling(call, wanted, together);
+      await work().catch(async (thrown: unknown) => {
+        await calls.end();
+        throw thrown;
+      });
+      return calls.end();
     },
   };
 };

@@ -1,35 +1,27 @@
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
-import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { promisify } from "node:util";
-import type { Workload } from "../../src/api/generated/workload.ts";
-import type { ClusterObject } from "../../src/kube/object.ts";
-import { becomes } from "../cluster/becomes.ts";
-import { type BuiltInNode, startNode, whyNoCluster } from "../cluster/start-node.ts";
 import { testImage } from "../cluster/test-image.ts";
 import { type Agent, startAgent } from "./agent.ts";
-import { apply, installAmbit, type Kubectl, kubectlOf, restrictedNamespace } from "./installed.ts";
-import { approveAsReviewer, draftOf, readAll, readOne } from "./reviewer.ts";
-import { serveTools, type ToolsRegistry, toolsRegistry } from "./tools-registry.ts";
+import { eventually, example, Ground, type Pod, whyNoGround } from "./ground.ts";
+import { apply } from "./installed.ts";
+import { countPackets } from "./passed-packets.ts";
+import { letsRead, type Person, personWith } from "./reviewer.ts";
+import { registryAddress, registryNames, toolsRegistryPort } from "./tools-registry.ts";
 
 /**
  * What a tool's sandbox reaches on a real node, measured by a process in the pod's network that heeds nothing of Ambit's host: there the NetworkPolicy is alone. And by a guest, with a policy that
  * lets everything out: there the host is alone.
  */
 
-const given = process.env.AMBIT_TEST_KUBECONFIG ? "on the cluster of AMBIT_TEST_KUBECONFIG nothing can run in a pod's network" : null;
+const reason = await whyNoGround();
 
-const reason = given ?? (await whyNoCluster());
-
-const component = readFileSync(new URL("../../examples/fetch/fetch.wasm", import.meta.url));
-const registryAddress = toolsRegistry.replace(/.*:/, "20.10.0.5:");
+const registry = `${registryAddress}:${toolsRegistryPort}`;
 const first = "20.10.0.7";
 const second = "20.10.0.8";
 const name = "api.example.net";
-const withinMs = 60_000;
 
 /** Prints which of the targets a TCP connection can be made to, and whether a name server answers by UDP. */
 const probe = `
@@ -90,85 +82,53 @@ const webPod = (namespace: string): object => ({
 });
 
 describe("what a sandbox reaches", { skip: reason ?? false }, () => {
-  const namespace = `egress-${randomBytes(4).toString("hex")}`;
-  let node: BuiltInNode;
-  let kubectl: Kubectl;
-  let registry: ToolsRegistry;
+  let ground: Ground;
+  let reviewer: Person;
   let agent: Agent;
   let image: string;
-  const ends: (() => Promise<void>)[] = [];
 
   const serveWeb = async (): Promise<void> => {
-    const { world } = node;
+    const { world } = ground.node;
     for (const address of [first, second]) await world.addAddress(address);
     const [file = "", ...args] = [...world.command, process.execPath, "-e", webServer];
     const child = spawn(file, args, { stdio: ["ignore", "pipe", "inherit"] });
     const exited = once(child, "exit");
-    await once(child.stdout, "data");
-    child.stdout.resume();
-    ends.push(async () => {
+    ground.atTheEnd(async () => {
       child.kill();
       await exited;
       for (const address of [first, second]) await world.removeAddress(address);
     });
+    await once(child.stdout, "data");
+    child.stdout.resume();
   };
 
-  const namesOf = (address: string): Promise<void> =>
-    node.world.setNames({ [name]: [address], [toolsRegistry.replace(/:.*/, "")]: [registryAddress.replace(/:.*/, "")] });
+  const namesOf = (address: string): Promise<void> => ground.node.world.setNames({ [name]: [address], ...registryNames });
 
   before(async () => {
-    const cluster = await startNode();
-    assert.ok(cluster.node);
-    node = cluster.node;
-    kubectl = kubectlOf(cluster);
-    registry = await serveTools(node);
+    ground = await Ground.lay("egress");
     await serveWeb();
     await namesOf(first);
-    await installAmbit(cluster);
-    image = await registry.push("tools/fetch", component);
-    await apply(kubectl, restrictedNamespace(namespace));
-    agent = await startAgent(kubectl, namespace, "triage");
+    image = await ground.registry.push("tools/fetch", example("fetch"));
+    reviewer = await personWith(ground, "reviewer");
+    agent = await startAgent(ground, "triage");
   });
 
-  after(async () => {
-    await kubectl?.(["delete", "namespace", namespace, "--wait=false", "--ignore-not-found"]);
-    for (const end of ends) await end();
-    await registry?.[Symbol.asyncDispose]();
-  });
+  after(() => ground?.[Symbol.asyncDispose]());
 
   const applyWorkload = (workload: string, allowedHosts: readonly string[]): Promise<void> =>
-    apply(kubectl, {
-      apiVersion: "ambit.dev/v1alpha1",
-      kind: "Workload",
-      metadata: { name: workload, namespace },
-      spec: { components: [{ name: "web", image, localResources: { allowedHosts } }] },
-    });
+    ground.applyWorkload(workload, [{ name: "web", image, localResources: { allowedHosts } }]);
 
-  const statusOf = async (workload: string) => (await readOne<Workload>(kubectl, namespace, "workloads", workload)).status;
+  const statusOf = async (workload: string) => (await ground.workload(workload)).status;
 
   const condition = async (workload: string, type: string) => (await statusOf(workload))?.conditions?.find((one) => one.type === type);
 
-  const eventually = async (what: string, holds: () => Promise<boolean>, seen: () => Promise<unknown>): Promise<void> => {
-    if (!(await becomes(holds, withinMs))) assert.fail(`${what} within ${withinMs / 1000} s: ${JSON.stringify(await seen())}`);
-  };
+  const becomesReady = (workload: string): Promise<string> => ground.workloadIs(workload, "Ready", "True");
 
-  const becomesReady = (workload: string): Promise<void> =>
-    eventually(
-      `${workload} is ready`,
-      async () => (await condition(workload, "Ready"))?.status === "True",
-      () => statusOf(workload),
-    );
-
-  const podOf = async (workload: string): Promise<string> => {
-    const pods = await readAll<ClusterObject>(kubectl, namespace, "pods", `--selector=ambit.dev/workload=${workload}`);
-    const running = pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
-    assert.equal(running.length, 1);
-    return running[0]?.metadata.name ?? "";
-  };
+  const podOf = async (workload: string): Promise<string> => (await ground.onlyPodOf(workload)).metadata.name;
 
   /** Which of the targets a hostile process in the network of that pod reaches. */
   const reachedFrom = async (pod: string, targets: readonly string[]): Promise<Record<string, boolean>> => {
-    const [file, ...args] = await node.commandInPod(namespace, pod);
+    const [file, ...args] = await ground.node.commandInPod(ground.namespace, pod);
     const { stdout } = await promisify(execFile)(file, [...args, process.execPath, "-e", probe, "--", ...targets]);
     return JSON.parse(stdout);
   };
@@ -177,36 +137,49 @@ describe("what a sandbox reaches", { skip: reason ?? false }, () => {
 
   /** Everything that a pod without a policy reaches: the API server, DNS, the registry, another pod, and the web. */
   const everything = async (): Promise<readonly string[]> => {
-    const service = (await kubectl(["get", "service", "kubernetes", "-o", "jsonpath={.spec.clusterIP}"])).trim();
-    const dns = (await kubectl(["--namespace=kube-system", "get", "service", "kube-dns", "-o", "jsonpath={.spec.clusterIP}"])).trim();
+    const service = (await ground.kubectl(["get", "service", "kubernetes", "-o", "jsonpath={.spec.clusterIP}"])).trim();
+    const dns = (
+      await ground.kubectl(["--namespace=kube-system", "get", "service", "kube-dns", "-o", "jsonpath={.spec.clusterIP}"])
+    ).trim();
     const select = ["--selector=k8s-app=kube-dns", "-o", "jsonpath={.items[0].status.podIP}"];
-    const pod = (await kubectl(["--namespace=kube-system", "get", "pods", ...select])).trim();
+    const pod = (await ground.kubectl(["--namespace=kube-system", "get", "pods", ...select])).trim();
     return [
       `${service}:443`,
       `${dns}:53`,
       `udp:${dns}:53`,
       `${pod}:53`,
       `udp:${pod}:53`,
-      registryAddress,
+      registry,
       `${first}:80`,
       `${first}:81`,
       `${second}:80`,
     ];
   };
 
-  test("nothing at all without allowed hosts, while an ordinary pod beside it reaches everything", async () => {
+  const addressOf = async (pod: string): Promise<string> => (await ground.read<Pod>("pods", pod)).status.podIP;
+
+  test("nothing at all without allowed hosts: no packet gets past the node, while an ordinary pod beside it reaches everything", async () => {
     await applyWorkload("closed", []);
     await becomesReady("closed");
     const targets = await everything();
+    const pod = await podOf("closed");
+    await using packets = await countPackets(ground.node);
     assert.deepEqual(await reachedFrom("agent", targets), all(targets, true));
-    assert.deepEqual(await reachedFrom(await podOf("closed"), targets), all(targets, false));
+    assert.deepEqual(await reachedFrom(pod, targets), all(targets, false));
+    const passed = await packets.from(await addressOf("agent"));
+    for (const to of [`tcp ${first} 80`, `tcp ${first} 81`, `tcp ${second} 80`, `tcp ${registry.replace(":", " ")}`])
+      assert.ok(passed.includes(to), `packets that pass are counted: ${to} in ${passed.join(", ")}`);
+    assert.deepEqual(await packets.from(await addressOf(pod)), []);
   });
 
   test("with one allowed host exactly its address and port", async () => {
     await applyWorkload("open", [`http://${name}`]);
     await becomesReady("open");
     const targets = await everything();
-    assert.deepEqual(await reachedFrom(await podOf("open"), targets), { ...all(targets, false), [`${first}:80`]: true });
+    const pod = await podOf("open");
+    await using packets = await countPackets(ground.node);
+    assert.deepEqual(await reachedFrom(pod, targets), { ...all(targets, false), [`${first}:80`]: true });
+    assert.deepEqual(await packets.from(await addressOf(pod)), [`tcp ${first} 80`]);
   });
 
   test("the status tells that it is enforced, and where the host may be dialled", async () => {
@@ -220,16 +193,9 @@ describe("what a sandbox reaches", { skip: reason ?? false }, () => {
   let callOf: (url: string) => object = () => ({});
 
   test("when its address changes no call fails, and the old one is closed once it has drained", async (t) => {
-    const found = () => draftOf(kubectl, namespace, "open");
-    await eventually(
-      "there is a draft",
-      async () => (await found()) !== undefined,
-      () => statusOf("open"),
-    );
-    const draft = await found();
-    assert.ok(draft);
-    await approveAsReviewer(kubectl, draft, [{ kind: "ServiceAccount", name: "triage", namespace }]);
-    const tool = draft.spec.declaration.name;
+    const draft = await ground.drafted("open");
+    await reviewer.ambit("approve", draft, "--yes", ...letsRead(ground.namespace));
+    const tool = (await ground.grant(draft)).spec.declaration.name;
     callOf = (url) => ({ name: tool, arguments: { url } });
     const call = callOf(`http://${name}/`);
     await eventually(
@@ -263,18 +229,18 @@ describe("what a sandbox reaches", { skip: reason ?? false }, () => {
   });
 
   test("a Service is reached at its address, which leads to its pods alone", async () => {
-    await apply(kubectl, webPod(namespace));
-    await apply(kubectl, {
+    await apply(ground.kubectl, webPod(ground.namespace));
+    await apply(ground.kubectl, {
       apiVersion: "v1",
       kind: "Service",
-      metadata: { name: "web", namespace },
+      metadata: { name: "web", namespace: ground.namespace },
       spec: { selector: { app: "web" }, ports: [{ port: 80, targetPort: "http" }] },
     });
-    await kubectl(["--namespace", namespace, "wait", "pod/web", "--for=condition=Ready", "--timeout=60s"]);
-    const host = `web.${namespace}.svc`;
+    await ground.kubectlHere(["wait", "pod/web", "--for=condition=Ready", "--timeout=180s"]);
+    const host = `web.${ground.namespace}.svc`;
     await applyWorkload("inner", [`http://${host}`]);
     await becomesReady("inner");
-    const address = (await kubectl(["--namespace", namespace, "get", "service", "web", "-o", "jsonpath={.spec.clusterIP}"])).trim();
+    const address = (await ground.kubectlHere(["get", "service", "web", "-o", "jsonpath={.spec.clusterIP}"])).trim();
     const [entry] = (await statusOf("inner"))?.components?.[0]?.egress ?? [];
     assert.deepEqual(entry?.addresses, [address]);
     const targets = await everything();
@@ -283,31 +249,32 @@ describe("what a sandbox reaches", { skip: reason ?? false }, () => {
       [`${address}:80`]: true,
     });
 
-    const draft = await draftOf(kubectl, namespace, "inner");
-    assert.ok(draft);
     // One caller can't have two tools of one name.
-    const renamed = { ...draft, spec: { ...draft.spec, declaration: { ...draft.spec.declaration, name: "fetch_inner" } } };
-    await approveAsReviewer(kubectl, renamed, [{ kind: "ServiceAccount", name: "triage", namespace }]);
+    const draft = await ground.drafted("inner");
+    const patch = JSON.stringify([{ op: "replace", path: "/spec/declaration/name", value: "fetch_inner" }]);
+    await ground.kubectlHere(["patch", "toolgrant", draft, "--type=json", `--patch=${patch}`]);
+    await ground.grantIs(draft, "Draft");
+    await reviewer.ambit("approve", draft, "--yes", ...letsRead(ground.namespace));
     const call = { name: "fetch_inner", arguments: { url: `http://${host}/` } };
     const answer = () => agent.request("POST", "/v1/calls", call);
     await eventually("the tool is answered by the Service", async () => JSON.stringify(await answer()).includes("served by a pod"), answer);
   });
 
   test("with a policy that lets everything out, a guest still reaches its host alone, and the status tells that nothing enforces", async () => {
-    await apply(kubectl, {
+    await apply(ground.kubectl, {
       apiVersion: "networking.k8s.io/v1",
       kind: "NetworkPolicy",
-      metadata: { name: "everything", namespace },
+      metadata: { name: "everything", namespace: ground.namespace },
       spec: { podSelector: {}, policyTypes: ["Egress"], egress: [{}] },
     });
     const pod = await podOf("open");
     await eventually(
       "the policies are off",
-      async () => (await reachedFrom(pod, [registryAddress]))[registryAddress] === true,
+      async () => (await reachedFrom(pod, [registry]))[registry] === true,
       () => statusOf("open"),
     );
     for (const url of [
-      `http://${registryAddress}/v2/`,
+      `http://${registry}/v2/`,
       `http://${name}:81/`,
       `http://${first}/`,
       `http://${second}/`,
@@ -317,7 +284,7 @@ describe("what a sandbox reaches", { skip: reason ?? false }, () => {
       assert.match(said, /not granted/, url);
     }
     assert.match(JSON.stringify(await agent.request("POST", "/v1/calls", callOf(`http://${name}/`))), /served at/);
-    await kubectl(["--namespace", namespace, "delete", "pod", pod]);
+    await ground.kubectlHere(["delete", "pod", pod]);
     await eventually(
       "the next host tells",
       async () => (await condition("open", "EgressEnforced"))?.reason === "CanaryReached",

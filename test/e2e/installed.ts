@@ -5,7 +5,7 @@ import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import type { TestCluster } from "../cluster/start-node.ts";
 import { testImage } from "../cluster/test-image.ts";
-import { toolsRegistry, toolsRegistryPort } from "./tools-registry.ts";
+import { lyingRegistry, toolsRegistry, toolsRegistryPort } from "./tools-registry.ts";
 
 const run = promisify(execFile);
 
@@ -20,7 +20,8 @@ export const kubectlOf =
   ({ kubectl, kubeconfig }: TestCluster): Kubectl =>
   async (args, input) => {
     const child = spawn(kubectl, ["--kubeconfig", kubeconfig, ...args], { stdio: ["pipe", "pipe", "pipe"] });
-    child.stdin.end(input === undefined ? "" : JSON.stringify(input));
+    // What ends before it has read all has its reason in its output.
+    child.stdin.on("error", () => {}).end(input === undefined ? "" : JSON.stringify(input));
     const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
     if (code !== 0) throw new Error(`kubectl ${args.join(" ")}: ${err}`);
     return out;
@@ -31,12 +32,12 @@ export const installAmbit = async ({ helm, kubeconfig }: TestCluster): Promise<v
   const [repository = "", tag = ""] = testImage.split(/:(?=[^/]+$)/);
   const values = {
     image: { repository, tag, pullPolicy: "Never" },
-    operator: { arguments: [`--plain-http-registry=${toolsRegistry}`] },
+    operator: { arguments: [toolsRegistry, lyingRegistry].map((registry) => `--plain-http-registry=${registry}`) },
     networkPolicy: { registryPorts: [443, toolsRegistryPort] },
     // Short, so that a test sees a name change its address.
     egress: { ttlFloor: "1s", ttlCeiling: "2s", drain: "10s", narrowAfter: "3s" },
   };
-  const args = ["upgrade", "--install", "ambit", chart, "--namespace", ambitNamespace, "--create-namespace", "--wait", "--timeout", "3m"];
+  const args = ["upgrade", "--install", "ambit", chart, "--namespace", ambitNamespace, "--create-namespace", "--wait", "--timeout", "5m"];
   const sets = Object.entries(values).flatMap(([name, value]) => ["--set-json", `${name}=${JSON.stringify(value)}`]);
   await run(helm, ["--kubeconfig", kubeconfig, ...args, ...sets], { maxBuffer: 16 * 1024 * 1024 });
 };

@@ -1,65 +1,61 @@
-import assert from "node:assert/strict";
-import { isSha256Digest, type Sha256Digest } from "../../src/api/digest.ts";
-import type { Subject, ToolGrant } from "../../src/api/generated/toolgrant.ts";
-import type { Workload } from "../../src/api/generated/workload.ts";
-import { approve } from "../../src/grants/approve.ts";
-import { toolOfDefinition } from "../../src/grants/definition-function.ts";
-import { apply, type Kubectl } from "./installed.ts";
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { parse, stringify } from "yaml";
+import type { Ground } from "./ground.ts";
+import { apply } from "./installed.ts";
 
-/** Reads what is in a namespace: `readAll(kubectl, "agents", "toolgrants")`, and one object of it by its name. */
-export const readOne = async <T>(kubectl: Kubectl, namespace: string, kind: string, name: string): Promise<T> =>
-  JSON.parse(await kubectl(["--namespace", namespace, "get", kind, name, "-o", "json"]));
+const command = resolve(import.meta.dirname, "../../src/cli/kubectl.ts");
 
-export const readAll = async <T>(kubectl: Kubectl, namespace: string, kind: string, ...args: string[]): Promise<readonly T[]> =>
-  JSON.parse(await kubectl(["--namespace", namespace, "get", kind, ...args, "-o", "json"])).items;
+/** Somebody with one of Ambit's roles in the ground's namespace, and no other right, who has kubectl and its plugin. */
+export interface Person {
+  /** As the API server knows it. */
+  readonly user: string;
+  readonly kubeconfig: string;
+  /** `kubectl` with these arguments, in that namespace. Rejects with what it said where it fails. */
+  kubectl(args: readonly string[], input?: object): Promise<string>;
+  /** `kubectl ambit` with these. */
+  ambit(...args: string[]): Promise<string>;
+}
 
-/** The draft of a Workload's function, once the operator has made it and seen what it is about; undefined before. */
-export const draftOf = async (kubectl: Kubectl, namespace: string, workload: string): Promise<ToolGrant | undefined> =>
-  (await readAll<ToolGrant>(kubectl, namespace, "toolgrants")).find(
-    ({ spec, status }) => spec.tool.workload === workload && status?.phase === "Draft" && status.observed?.text !== undefined,
-  );
-
-/** Fills in subjects and the review, for the code that the Workload runs now or for the code given, as the account `reviewer`, which has the role of a reviewer in this namespace and no other right. */
-export const approveAsReviewer = async (
-  kubectl: Kubectl,
-  draft: ToolGrant,
-  subjects: readonly Subject[],
-  code: readonly Sha256Digest[] | "any" | "as observed" = "as observed",
-): Promise<void> => {
-  const namespace = draft.metadata.namespace ?? "";
-  await apply(kubectl, { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "reviewer", namespace } });
+/** Makes a ServiceAccount with that role and gives what its owner can do with a token of it. */
+export const personWith = async (ground: Ground, role: "author" | "reviewer" | "viewer"): Promise<Person> => {
+  const { kubectl, cluster, namespace } = ground;
+  await apply(kubectl, { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: role, namespace } });
   await apply(kubectl, {
     apiVersion: "rbac.authorization.k8s.io/v1",
     kind: "RoleBinding",
-    metadata: { name: "reviewer", namespace },
-    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "ambit-reviewer" },
-    subjects: [{ kind: "ServiceAccount", name: "reviewer", namespace }],
+    metadata: { name: role, namespace },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: `ambit-${role}` },
+    subjects: [{ kind: "ServiceAccount", name: role, namespace }],
   });
-  const workload = await readOne<Workload>(kubectl, namespace, "workloads", draft.spec.tool.workload);
-  const observed = workload.status?.components?.find(({ name }) => name === draft.spec.tool.component);
-  const allowedHosts = workload.spec.components.find(({ name }) => name === draft.spec.tool.component)?.localResources?.allowedHosts;
-  const digest = observed?.digest ?? "";
-  assert.ok(isSha256Digest(digest), `the Workload's status has a digest: ${digest}`);
-  const text = draft.status?.observed?.text;
-  assert.ok(text !== undefined, "the draft's status has the definition");
-  const reviewed = ({ status: _, ...bare }: ToolGrant): ToolGrant =>
-    approve({
-      grant: { ...bare, spec: { ...draft.spec, subjects: [...subjects], mutates: false } },
-      fn: toolOfDefinition(text),
-      reach: { hosts: [...(allowedHosts ?? [])], volumes: [], secrets: [], imports: observed?.imports ?? [] },
-      component: code === "as observed" ? [digest] : code,
-      reviewer: "reviewer",
-      now: new Date(),
-    });
-  // The operator may write the status meanwhile, which makes it another version of the same draft.
-  for (let shown = draft; ; shown = await readOne<ToolGrant>(kubectl, namespace, "toolgrants", draft.metadata.name)) {
-    assert.deepEqual(shown.spec, draft.spec, "it is still what was shown");
-    const replacing = kubectl([`--as=system:serviceaccount:${namespace}:reviewer`, "replace", "--filename", "-"], reviewed(shown));
-    if (await replacing.then(() => true, unlessConflict)) return;
-  }
+  const token = (await kubectl(["--namespace", namespace, "create", "token", role, "--duration=1h"])).trim();
+  const folder = await mkdtemp(join(tmpdir(), `ambit-${role}-`));
+  ground.atTheEnd(() => rm(folder, { recursive: true, force: true }));
+  const config = parse(await readFile(cluster.kubeconfig, "utf8"));
+  const kubeconfig = join(folder, "kubeconfig");
+  await writeFile(kubeconfig, stringify({ ...config, users: [{ name: config.users[0].name, user: { token } }] }), { mode: 0o600 });
+  // kubectl finds a plugin by its name on the PATH.
+  await writeFile(join(folder, "kubectl-ambit"), `#!/bin/sh\nexec "${process.execPath}" "${command}" "$@"\n`, { mode: 0o755 });
+  const env = { ...process.env, KUBECONFIG: kubeconfig, PATH: `${folder}:${process.env.PATH ?? ""}` };
+  const run = async (args: readonly string[], input?: object): Promise<string> => {
+    const running = promisify(execFile)(cluster.kubectl, args, { env, maxBuffer: 16 * 1024 * 1024 });
+    running.child.stdin?.on("error", () => {}).end(input === undefined ? "" : JSON.stringify(input));
+    return (await running).stdout;
+  };
+  return {
+    user: `system:serviceaccount:${namespace}:${role}`,
+    kubeconfig,
+    kubectl: (args, input) => run(["--namespace", namespace, ...args], input),
+    ambit: (...args) => run(["ambit", ...args, "--namespace", namespace]),
+  };
 };
 
-const unlessConflict = (thrown: Error): false => {
-  if (thrown.message.includes("(Conflict)")) return false;
-  throw thrown;
-};
+/** What most of these suites say of a tool: this account may call it, and it changes nothing. */
+export const letsRead = (namespace: string, account = "triage"): string[] => [
+  "--read-only",
+  "--subject",
+  `ServiceAccount:${namespace}/${account}`,
+];

@@ -4,11 +4,17 @@ import type { BuiltInNode } from "../cluster/start-node.ts";
 import { pushArtifact, wasmArtifact } from "../registry/push.ts";
 
 const name = "registry.example.com";
-const address = "20.10.0.5";
 const port = 5000;
 
-/** As it stands in image references. It speaks plain HTTP. */
+/** Where it is in the node's world. */
+export const registryAddress = "20.10.0.5";
+
+/** The names by which registries are found there: whoever sets other names of the world sets these too. */
+export const registryNames = { [name]: [registryAddress], "liar.example.com": ["20.10.0.6"] };
+
+/** As it stands in image references. It speaks plain HTTP, as does the other, which a test may start. */
 export const toolsRegistry = `${name}:${port}`;
+export const lyingRegistry = `liar.example.com:${port}`;
 export const toolsRegistryPort = port;
 
 /** A registry in the node's world, where the operator finds it as it would find any on the internet: by name, and past its NetworkPolicy. */
@@ -18,9 +24,9 @@ export interface ToolsRegistry extends AsyncDisposable {
 }
 
 export const serveTools = async ({ world, program, tunnelTo }: BuiltInNode): Promise<ToolsRegistry> => {
-  await world.addAddress(address);
-  await world.setNames({ [name]: [address] });
-  const serve = [program("go-containerregistry", "crane"), "registry", "serve", "--address", `${address}:${port}`];
+  await world.addAddress(registryAddress);
+  await world.setNames(registryNames);
+  const serve = [program("go-containerregistry", "crane"), "registry", "serve", "--address", `${registryAddress}:${port}`];
   const [file = "", ...args] = [...world.command, ...serve];
   const child = spawn(file, args, { stdio: ["ignore", "ignore", "pipe"] });
   const exited = once(child, "exit");
@@ -28,14 +34,14 @@ export const serveTools = async ({ world, program, tunnelTo }: BuiltInNode): Pro
   child.stderr.resume();
   return {
     push: async (repository, component) => {
-      await using tunnel = await tunnelTo(`${address}:${port}`);
+      await using tunnel = await tunnelTo(`${registryAddress}:${port}`);
       const digest = await pushArtifact({ registry: `localhost:${tunnel.port}`, repository }, "v1", wasmArtifact(component));
       return `${toolsRegistry}/${repository}@${digest}`;
     },
     [Symbol.asyncDispose]: async () => {
       child.kill();
       await exited;
-      await world.removeAddress(address);
+      await world.removeAddress(registryAddress);
     },
   };
 };
