@@ -49,7 +49,7 @@ export const callRequestOf = (params: JsonObject, session: string | null): CallR
   // By its bare name, as https://modelcontextprotocol.io/seps/414 has it.
   const { traceparent } = meta ?? {};
   const trace = typeof traceparent === "string" ? { traceparent } : {};
-  return { name, arguments: given, labels: meta?.[callMetaKeys.labels], session: ownSession, ...trace };
+  return { name, arguments: given, labels: meta?.[callMetaKeys.labels], session: ownSession, format: "mcp", ...trace };
 };
 
 const noArguments: JsonObject = jsonObject([]);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type Anthropic from "@anthropic-ai/sdk";
 import { refusalText } from "../../../src/catalogue/admission.ts";
+import { speaking } from "./mcp/speaking.ts";
 import { serving } from "./serving.ts";
 import { listIssuesParameters } from "./world.ts";
 
@@ -29,6 +30,13 @@ test("a search within a provider's turn gives declarations in that provider's sh
   assert.deepEqual(calls[0].found, ["list_issues"]);
   const [tool]: Anthropic.Tool[] = JSON.parse(message.content[0].content).tools;
   assert.equal(tool?.input_schema.type, "object");
+});
+
+test("a search over MCP gives declarations in MCP's shape", async () => {
+  await using served = await speaking();
+  const { result } = await served.askAlone("tools/call", { name: "search_tools", arguments: { query: "issues" } });
+  const [tool] = (result.structuredContent as { tools: { name: string; inputSchema: { type: string } }[] }).tools;
+  assert.deepEqual([tool?.name, tool?.inputSchema.type], ["list_issues", "object"]);
 });
 
 test("a question that does not fit is the model's error, and names near the search's are refused", async () => {
