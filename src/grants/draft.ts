@@ -2,7 +2,7 @@ import type { ToolIdentity } from "../api/definition.ts";
 import { sha256Of } from "../api/digest.ts";
 import { Invalid } from "../api/errors.ts";
 import type { GrantedDeclaration, ToolGrant } from "../api/generated/toolgrant.ts";
-import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../api/json.ts";
+import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, jsonObject } from "../api/json.ts";
 import { isUntyped, type ToolDefinition, type UntypedTool } from "../api/untyped.ts";
 import { declarationOf } from "../declaration/declaration.ts";
 import { childrenOf, mapChildren } from "../declaration/subschemas.ts";
@@ -48,7 +48,7 @@ export const draftGrant = ({ namespace, workload, component, fn, name }: DraftOp
 const longestParameters = 256 * 1024;
 
 const ownWords = ({ description, inputSchema }: UntypedTool): Pick<GrantedDeclaration, "description" | "parameters"> => {
-  const parameters = asDialectOfAll(withoutHeaderNames(inputSchema));
+  const parameters = asDialectOfAll(withoutNotes(inputSchema));
   const { length } = canonicalJson(parameters);
   if (length > longestParameters) {
     throw new Invalid("SchemaTooLarge", `its input schema has ${length} characters, more than ${longestParameters}`, "/inputSchema");
@@ -56,13 +56,19 @@ const ownWords = ({ description, inputSchema }: UntypedTool): Pick<GrantedDeclar
   return { description: description ?? "", parameters };
 };
 
-/** How arguments travel to an MCP server is between it and who speaks to it. */
-const withoutHeaderNames = (schema: JsonObject): JsonObject => {
-  const { "x-mcp-header": _, ...kept } = mapChildren(schema, (child: JsonValue) =>
-    isJsonObject(child) ? withoutHeaderNames(child) : child,
+/**
+ * How arguments travel to an MCP server is between it and who speaks to it. And client-side apply drops what is null: a default of null would be gone after the first, and the
+ * grant another than the one that was reviewed.
+ */
+const withoutNotes = (schema: JsonObject): JsonObject => {
+  const kept = without(
+    "x-mcp-header",
+    mapChildren(schema, (child: JsonValue) => (isJsonObject(child) ? withoutNotes(child) : child)),
   );
-  return kept;
+  return kept.default === null ? without("default", kept) : kept;
 };
+
+const without = (keyword: string, schema: JsonObject): JsonObject => jsonObject(Object.entries(schema).filter(([key]) => key !== keyword));
 
 /** Dialects whose keywords mean what they mean in 2020-12, but for those below. */
 const olderDialects = /^https?:\/\/json-schema\.org\/(draft-0[67]\/schema|draft\/2019-09\/schema)#?$/;
@@ -71,8 +77,7 @@ const otherMeanings = ["additionalItems", "dependencies", "$recursiveRef", "$rec
 /** The schema without naming an older dialect, where it says the same in 2020-12: most that are generated do. */
 const asDialectOfAll = (schema: JsonObject): JsonObject => {
   if (typeof schema.$schema !== "string" || !olderDialects.test(schema.$schema) || meansOtherThings(schema)) return schema;
-  const { $schema: _, ...same } = schema;
-  return same;
+  return without("$schema", schema);
 };
 
 const meansOtherThings = (schema: JsonValue): boolean =>
