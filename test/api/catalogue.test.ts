@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { createPublicKey, X509Certificate } from "node:crypto";
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign, X509Certificate } from "node:crypto";
+import { readFile } from "node:fs/promises";
 import { get } from "node:https";
 import { text } from "node:stream/consumers";
 import { after, before, describe, test } from "node:test";
@@ -20,6 +21,13 @@ import { becomes } from "../cluster/becomes.ts";
 import { installCrds } from "../cluster/crds.ts";
 import { scrape } from "../support/scraped.ts";
 import { grantSpec, listIssues } from "../unit/catalogue/world.ts";
+
+const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
+
+const signedToken = (claims: object, key: KeyObject): string => {
+  const signed = `${encoded({ alg: "RS256" })}.${encoded(claims)}`;
+  return `${signed}.${sign("RSA-SHA256", Buffer.from(signed), key).toString("base64url")}`;
+};
 
 /** The catalogue on a real API server, which judges its tokens, tells it of grants and keys, and goes away. */
 describe("a catalogue on a real API server", { skip: whyNoOwnApiServer() ?? false }, () => {
@@ -120,6 +128,25 @@ describe("a catalogue on a real API server", { skip: whyNoOwnApiServer() ?? fals
     assert.equal((await ask(await token("triage", "vault"))).status, 401);
     assert.equal((await ask("a.b.c")).status, 401);
     assert.equal((await ask(null)).status, 401);
+  });
+
+  test("knows no token that is expired, forged, or of an account that is gone", async () => {
+    const [, payload = "", signature = ""] = (await token("triage", "ambit")).split(".");
+    const claims = JSON.parse(Buffer.from(payload, "base64url").toString("utf8")) as { exp: number; iat: number; nbf: number };
+    const key = createPrivateKey(await readFile(server.serviceAccountKey));
+    assert.equal((await ask(signedToken(claims, key))).status, 200, "the API server takes what is signed here");
+    const now = Math.floor(Date.now() / 1000);
+    assert.equal((await ask(signedToken({ ...claims, exp: now - 60, iat: now - 3600, nbf: now - 3600 }, key))).status, 401, "expired");
+    assert.equal((await ask(signedToken({ ...claims, nbf: now + 3600 }, key))).status, 401, "not valid yet");
+    const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+    assert.equal((await ask(signedToken(claims, privateKey))).status, 401, "of another issuer's key");
+    const forged = encoded({ ...claims, sub: "system:serviceaccount:agents:other" });
+    assert.equal((await ask(`${encoded({ alg: "RS256" })}.${forged}.${signature}`)).status, 401, "altered");
+    assert.equal((await ask(`${encoded({ alg: "none" })}.${payload}.`)).status, 401, "unsigned");
+    await make("/api/v1/namespaces/agents/serviceaccounts", { metadata: { name: "leaver" } });
+    const leavers = await token("leaver", "ambit");
+    assert.equal((await server.request("DELETE", "/api/v1/namespaces/agents/serviceaccounts/leaver")).status, 200);
+    assert.equal((await ask(leavers)).status, 401, "of an account that is gone");
   });
 
   test("offers a grant that is live to whom it names, until it drifts", async () => {

@@ -21,6 +21,8 @@ export interface ApiServer extends AsyncDisposable {
 
 /** One that belongs to the test that started it, which may break it. */
 export interface OwnApiServer extends ApiServer {
+  /** Path of the private key that it signs tokens of ServiceAccounts with: who has it makes tokens that are not as they should be. */
+  readonly serviceAccountKey: string;
   /** Ends the API server, as a machine that goes down does with `SIGKILL`; etcd keeps what it has. */
   stop(signal?: NodeJS.Signals): Promise<void>;
   /** Starts it again on the same port and waits until it is ready. */
@@ -109,7 +111,8 @@ export const startOwnApiServer = async (): Promise<OwnApiServer> => {
     await dispose();
     throw thrown;
   });
-  return { kubeconfig, request, stop, start, compact: () => compactEtcd(client), [Symbol.asyncDispose]: dispose };
+  const { serviceAccountKey } = credentials;
+  return { kubeconfig, serviceAccountKey, request, stop, start, compact: () => compactEtcd(client), [Symbol.asyncDispose]: dispose };
 };
 
 /** Ready, and with the namespace that most objects of tests go into. */
