@@ -1,7 +1,8 @@
 import { resolve } from "node:path";
 import type { Declaration } from "../api/declaration.ts";
-import { declarationFormats, type ProviderFormat } from "../declaration/formats.ts";
-import { lintDeclaration } from "../declaration/provider-rules.ts";
+import type { ToolGrantSpec } from "../api/generated/toolgrant.ts";
+import { type ProviderFormat, providerFormats } from "../declaration/formats.ts";
+import { crowdedProviders, providerFindings } from "../declaration/provider-findings.ts";
 import { hiddenCharactersIn } from "../grants/hidden-characters.ts";
 import { loadManifests } from "../manifests/load.ts";
 import type { problemText } from "../manifests/problem.ts";
@@ -11,6 +12,8 @@ import { Exit, exitCodes, printable, type Terminal, tone } from "./terminal.ts";
 
 interface CheckOptions extends LookOptions {
   readonly schemasOnly?: boolean;
+  /** All where there is none. */
+  readonly provider: readonly ProviderFormat[];
   readonly json?: boolean;
 }
 
@@ -21,8 +24,6 @@ interface Finding {
   readonly message: string;
   readonly severity: "error" | "notice";
 }
-
-const providers = declarationFormats.filter((format): format is ProviderFormat => format !== "neutral");
 
 /** Checks a folder as an API server, a reviewer and the providers would. Nothing runs but components that list their own tools. Exits 1 on errors. */
 export const check = async (terminal: Terminal, folder: string, options: CheckOptions): Promise<void> => {
@@ -55,8 +56,15 @@ export const check = async (terminal: Terminal, folder: string, options: CheckOp
       for (const { code, message } of judgement.reasons)
         findings.push({ where, code, message, severity: judgement.phase === "Draft" ? "notice" : "error" });
     }
+    const providers = options.provider.length > 0 ? options.provider : providerFormats;
     for (const { written } of found.plan.grants)
-      findings.push(...declarationFindings(`${written.file}:${written.line}:1`, written.object.spec.declaration));
+      findings.push(...declarationFindings(`${written.file}:${written.line}:1`, written.object.spec.declaration, providers));
+    findings.push(
+      ...crowdingFindings(
+        found.plan.grants.map(({ written }) => written.object.spec),
+        providers,
+      ),
+    );
   }
   const errors = findings.filter(({ severity }) => severity === "error");
   if (options.json) terminal.out(`${JSON.stringify({ objects, errors: errors.length, findings }, null, 2)}\n`);
@@ -75,16 +83,14 @@ const problemFinding = (problem: Parameters<typeof problemText>[0]): Finding => 
   severity: problem.severity,
 });
 
-const declarationFindings = (where: string, declaration: Declaration): Finding[] => [
-  ...providers.flatMap((provider) =>
-    lintDeclaration(declaration, provider).map(
-      (breach): Finding => ({
-        where,
-        code: "ProviderRefuses",
-        message: `${provider} would refuse ${declaration.name}: ${breach.message}`,
-        severity: "error",
-      }),
-    ),
+const declarationFindings = (where: string, declaration: Declaration, providers: readonly ProviderFormat[]): Finding[] => [
+  ...providerFindings(declaration, providers).map(
+    ({ providers: refusing, message }): Finding => ({
+      where,
+      code: "ProviderRefuses",
+      message: `${refusing.join(", ")} would refuse ${declaration.name || "the tool"}: ${message}`,
+      severity: "error",
+    }),
   ),
   ...hiddenCharactersIn({ ...declaration }).map(
     ({ path, codePoint, name }): Finding => ({
@@ -95,3 +101,24 @@ const declarationFindings = (where: string, declaration: Declaration): Finding[]
     }),
   ),
 ];
+
+/** Subjects that more grants name than a provider's list holds. What each caller is offered, only a catalogue knows: several subjects may name the same one. */
+const crowdingFindings = (specs: readonly Pick<ToolGrantSpec, "subjects">[], providers: readonly ProviderFormat[]): Finding[] => {
+  const counts = new Map<string, number>();
+  for (const { subjects = [] } of specs) {
+    for (const { kind, namespace, name } of subjects) {
+      const subject = `${kind} ${namespace === undefined ? "" : `${namespace}/`}${name}`;
+      counts.set(subject, (counts.get(subject) ?? 0) + 1);
+    }
+  }
+  return [...counts].flatMap(([subject, tools]) =>
+    crowdedProviders(tools, providers).map(
+      ({ provider, most }): Finding => ({
+        where: subject,
+        code: "TooManyTools",
+        message: `${tools} grants name it, and ${provider} takes ${most} tools in a request; the rest is left to search`,
+        severity: "notice",
+      }),
+    ),
+  );
+};

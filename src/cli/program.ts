@@ -2,7 +2,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from "commander
 import { ambitNamespace } from "../api/cluster-names.ts";
 import { AmbitError, Invalid, Refused, Stalled, Transient, Waiting } from "../api/errors.ts";
 import { ambitVersion } from "../api/version.ts";
-import { declarationFormats } from "../declaration/formats.ts";
+import { declarationFormats, type ProviderFormat, providerFormats } from "../declaration/formats.ts";
 import { collect, withDecisionOptions } from "./decision-options.ts";
 import { withHostOptions } from "./host-options.ts";
 import { Exit, exitCodes, printable, type Terminal, tone } from "./terminal.ts";
@@ -109,6 +109,7 @@ export const program = (terminal: Terminal): Command => {
       .argument("[folder]", "folder with manifests", "."),
   )
     .option("--schemas-only", "check the manifests alone; read no component")
+    .addOption(providerOption())
     .addOption(cacheOption())
     .option("--json", "print JSON")
     .action(async (folder, options) => (await import("./check.ts")).check(terminal, folder, options));
@@ -231,6 +232,17 @@ const portOf = (text: string): number => {
 
 const callPolicyOption = () =>
   new Option("--call-policy <file>", "what the installation decides about callers, as YAML or JSON: see docs/catalogue.md");
+
+const providerOption = () =>
+  new Option("--provider <format>", `a provider whose rules count: ${providerFormats.join(", ")}; may be repeated`)
+    .argParser((text: string, before: readonly ProviderFormat[]) => [...before, providerOf(text)])
+    .default([], "all");
+
+const providerOf = (text: string): ProviderFormat => {
+  const provider = providerFormats.find((format) => format === text);
+  if (!provider) throw new InvalidArgumentError(`it is one of ${providerFormats.join(", ")}.`);
+  return provider;
+};
 
 const cacheOption = () =>
   new Option("--cache <folder>", "where components are kept (default: AMBIT_CACHE, or ambit in the user's cache folder)");

@@ -100,6 +100,41 @@ describe("the commands", () => {
     await rm(join(place, "bad.yaml"));
   });
 
+  test("check names the providers that would refuse a declaration, and asks only those that matter", async () => {
+    const folder = join(place, "providers");
+    await cp(join(root, "examples/github"), folder, { recursive: true });
+    await writeFile(
+      join(folder, "grants.yaml"),
+      JSON.stringify({
+        apiVersion: "ambit.dev/v1alpha1",
+        kind: "ToolGrant",
+        metadata: { name: "draft" },
+        spec: {
+          tool: { workload: "github", component: "github", interface: "ambit:github/repositories@0.1.0", function: "list-issues" },
+          declaration: {
+            name: "list_issues",
+            description: "List issues.",
+            parameters: { type: "object", properties: { repo: { type: "string" }, "page-size": { type: "integer" }, $top: {} } },
+          },
+        },
+      }),
+    );
+    const refusals = async (...providers: string[]) => {
+      const { code, out } = await ambit(["check", folder, "--json", ...providers.flatMap((one) => ["--provider", one])]);
+      const { findings } = JSON.parse(out);
+      return [
+        code,
+        ...findings
+          .filter((one: { code: string }) => one.code === "ProviderRefuses")
+          .map((one: { message: string }) => one.message.split(":")[0]),
+      ];
+    };
+    assert.deepEqual(await refusals(), [1, "anthropic, gemini, bedrock would refuse list_issues", "gemini would refuse list_issues"]);
+    assert.deepEqual(await refusals("openai-chat", "mcp"), [0]);
+    assert.deepEqual(await refusals("bedrock"), [1, "bedrock would refuse list_issues"]);
+    assert.equal((await ambit(["check", folder, "--provider", "neutral"])).code, 2);
+  });
+
   test("every command has help, and a wrong one says where help is", async () => {
     const { code, out } = await ambit(["--help"]);
     assert.equal(code, 0);
