@@ -35,6 +35,10 @@ export interface PullOptions {
   readonly isPlainHttp?: (registry: string) => boolean;
   /** Whether a reference may leave the digest out; what the tag means is then asked at every pull. */
   readonly allowTags?: boolean;
+  /** Whether manifests are taken from the cache, without asking the registry whether these credentials may read them; so by default. */
+  readonly manifestsFromCache?: boolean;
+  /** Whether the component of the image, by its reference with a digest, is taken from the cache; so by default. */
+  readonly componentFromCache?: (resolved: string) => boolean;
   readonly maxBytes?: number;
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
@@ -91,12 +95,14 @@ const pull = async (reference: RegistryReference, name: string, options: PullOpt
   if (content.kind === "manifest")
     throw new Invalid("NotAComponentImage", `${name} is no component image: its index refers to another index`);
   const maxBytes = options.maxBytes ?? defaultMaxComponentBytes;
-  const bytes = await unpackLayer(await source.layer(content.layer, maxBytes), content.packing, maxBytes, name);
+  const resolved = formatReference({ ...reference, digest: sha256Of(root) });
+  const isReused = options.componentFromCache?.(resolved) ?? true;
+  const bytes = await unpackLayer(await source.layer(content.layer, maxBytes, isReused), content.packing, maxBytes, name);
   if (bytes.length > maxBytes) throw tooLarge(name, bytes.length, maxBytes);
   return {
     bytes,
     digest: sha256Of(bytes),
-    resolved: formatReference({ ...reference, digest: sha256Of(root) }),
+    resolved,
     fromCache: !source.usedNetwork(),
   };
 };
@@ -104,7 +110,7 @@ const pull = async (reference: RegistryReference, name: string, options: PullOpt
 interface Source {
   taggedManifest(tag: string): Promise<Uint8Array>;
   manifest(wanted: { readonly digest: Sha256Digest; readonly size: number | null }): Promise<Uint8Array>;
-  layer(wanted: Descriptor, maxBytes: number): Promise<Uint8Array>;
+  layer(wanted: Descriptor, maxBytes: number, isReused: boolean): Promise<Uint8Array>;
   usedNetwork(): boolean;
 }
 
@@ -126,10 +132,11 @@ const openSource = (reference: RegistryReference, name: string, options: PullOpt
     digest: Sha256Digest,
     size: number | null,
     maxBytes: number,
+    isReused: boolean,
     fetch: () => Promise<Uint8Array>,
   ): Promise<Uint8Array> => {
     if (size !== null && size > maxBytes) throw tooLarge(name, size, maxBytes);
-    return (await cache.read(digest, maxBytes)) ?? (await fetched(digest, size, fetch));
+    return (isReused ? await cache.read(digest, maxBytes) : null) ?? (await fetched(digest, size, fetch));
   };
 
   const fetched = async (digest: Sha256Digest, size: number | null, fetch: () => Promise<Uint8Array>): Promise<Uint8Array> => {
@@ -151,9 +158,11 @@ const openSource = (reference: RegistryReference, name: string, options: PullOpt
       return bytes;
     },
     manifest: ({ digest, size }) =>
-      content(digest, size, maxManifestBytes, () => repository().read(`manifests/${digest}`, manifestMediaTypes, maxManifestBytes)),
-    layer: ({ digest, size }, maxBytes) =>
-      content(digest, size, maxBytes, () =>
+      content(digest, size, maxManifestBytes, options.manifestsFromCache ?? true, () =>
+        repository().read(`manifests/${digest}`, manifestMediaTypes, maxManifestBytes),
+      ),
+    layer: ({ digest, size }, maxBytes, isReused) =>
+      content(digest, size, maxBytes, isReused, () =>
         repository().read(`blobs/${digest}`, ["*/*"], size, (received) => onProgress?.({ reference: name, received, total: size })),
       ),
     usedNetwork: () => opened !== null,

@@ -75,10 +75,26 @@ export const openComponentStore = ({
   /** By reference with a digest, which never comes to mean anything else. */
   const known = new LRUCache<string, Known>({ max: referencesKept });
   const lookings = new Map<string, Promise<Looked>>();
+  /** Who was given which image by its registry, as `accessKey`. */
+  const given = new LRUCache<string, true>({ max: referencesKept });
 
-  const pull = async (reference: RegistryReference, { workload, component }: Asked): Promise<PulledComponent> => {
-    const found = await credentials(workload, component);
-    return pullComponent(reference, { cache, transport, isPlainHttp, credentials: found, allowTags: reference.digest === null });
+  const isTheirs = (resolved: string, asked: Asked): boolean => given.has(accessKey(resolved, asked)) || hadBefore(resolved, asked);
+
+  const pull = async (reference: RegistryReference, asked: Asked): Promise<PulledComponent> => {
+    const found = await credentials(asked.workload, asked.component);
+    const pulled = await pullComponent(reference, {
+      cache,
+      transport,
+      isPlainHttp,
+      credentials: found,
+      allowTags: reference.digest === null,
+      // What another's credentials brought is not theirs before the registry gave it to them, too: the manifest where we pulled it from the very same repository; all of it
+      // where it is only said to be the same, since a registry of theirs may say anything.
+      manifestsFromCache: reference.digest !== null && isTheirs(formatReference(reference), asked),
+      componentFromCache: (resolved) => known.has(resolved) || isTheirs(resolved, asked),
+    });
+    given.set(accessKey(pulled.resolved, asked), true);
+    return pulled;
   };
 
   const pullAndRead = async (reference: RegistryReference, asked: Asked): Promise<Looked> => {
@@ -105,7 +121,7 @@ export const openComponentStore = ({
   const look = async (reference: RegistryReference, asked: Asked): Promise<Looked> => {
     const before = reference.digest === null ? undefined : known.get(formatReference(reference));
     const bare = before && interfaces.get(before.digest);
-    if (before && bare) return { ...before, bare };
+    if (before && bare && isTheirs(before.resolved, asked)) return { ...before, bare };
     const scope = abortScope(asked.signal);
     const cancel = clock.after(patienceMs, () =>
       scope.abort(new Waiting("Pulling", `${formatReference(reference)} is being pulled, which takes its time`, askAgainMs)),
@@ -142,6 +158,14 @@ interface Asked {
   readonly component: WorkloadComponent;
   readonly signal?: AbortSignal;
 }
+
+/** Who may have an image: whoever pulls with the same secret of the same namespace. */
+const accessKey = (resolved: string, { workload, component }: Asked): string =>
+  JSON.stringify([workload.metadata.namespace, component.imagePullSecret?.name ?? null, resolved]);
+
+/** Whether the Workload had the image before, as its status says, which the operator alone writes: a registry that is away takes nothing from who had it. */
+const hadBefore = (resolved: string, { workload }: Asked): boolean =>
+  (workload.status?.components ?? []).some((component) => component.resolved === resolved);
 
 /**
  * The image to run. A tag that this generation of the Workload was resolved by stays what it was then: a registry where it moves does not change what runs, nor does a restart

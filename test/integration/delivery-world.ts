@@ -19,8 +19,9 @@ import { newRootKeys, type RootKeys, rootPublicKey } from "../../src/operator/de
 import type { Keyring } from "../../src/operator/delivery/own-keys.ts";
 import { createDelivery } from "../../src/operator/delivery/reconciler.ts";
 import { byWorkloadLabel } from "../../src/operator/informers.ts";
-import type { Pod } from "../../src/operator/kinds.ts";
+import type { ClusterToolGrant, Pod } from "../../src/operator/kinds.ts";
 import { componentLabels, labels, podAnnotations, shortDigest } from "../../src/operator/names.ts";
+import { grantIndexes } from "../../src/operator/toolgrant/indexes.ts";
 import { freshNonce, signTicket } from "../../src/tickets/ticket.ts";
 import { publicTicketKeys, rotatedTicketKeys, type TicketSigningKey } from "../../src/tickets/ticket-keys.ts";
 import { temporaryFolder } from "./host-under-test.ts";
@@ -296,7 +297,7 @@ export class DeliveryWorld {
       clock: { ...systemClock, now: () => Date.now() + this.skewMs },
       random: Math.random,
       metrics: noMetrics,
-      stores: { pods: this.pods, workloads, deployments },
+      stores: { pods: this.pods, workloads, deployments, toolGrants: new Store<ClusterToolGrant>(grantIndexes) },
       components,
       events: { record: (_: ClusterObject, happening: Happening) => this.events.push(happening) },
       log: ({ error }: { error?: unknown }) => this.failures.push(String(error)),

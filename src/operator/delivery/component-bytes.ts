@@ -2,6 +2,7 @@ import type { Sha256Digest } from "../../api/digest.ts";
 import { AmbitError, Transient, Waiting } from "../../api/errors.ts";
 import { keyText } from "../../kube/object.ts";
 import type { OperatorContext } from "../context.ts";
+import type { ClusterWorkload } from "../kinds.ts";
 import type { HostPod } from "./host-pod.ts";
 
 /** Bytes that hash to the digest, if they are kept. */
@@ -21,9 +22,9 @@ const unavailableMs = 60_000;
 export const componentBytes =
   ({ stores, components }: Pick<OperatorContext, "stores" | "components">, cached: CachedBytes = async () => null) =>
   async ({ of }: HostPod, digest: Sha256Digest, signal: AbortSignal): Promise<Uint8Array> => {
-    const kept = await cached(digest);
-    if (kept !== null) return kept;
     const workload = stores.workloads.get(keyText({ namespace: of.namespace, name: of.workload }));
+    const kept = workload && wasTheirs(stores, workload, digest) ? await cached(digest) : null;
+    if (kept !== null) return kept;
     const component = workload?.spec.components.find(({ name }) => name === of.component);
     const stored = workload && component && (await components.fetch(workload, component, signal).catch(notTheHosts));
     if (stored?.digest === digest) return stored.bytes().catch(notTheHosts);
@@ -33,6 +34,16 @@ export const componentBytes =
       replacedMs,
     );
   };
+
+/**
+ * Whether this is code that the Workload was found to have, as statuses say, which the operator alone writes. What a pod says of itself is not asked: whoever makes pods could have any
+ * component that was ever pulled.
+ */
+const wasTheirs = ({ toolGrants }: OperatorContext["stores"], workload: ClusterWorkload, digest: Sha256Digest): boolean =>
+  (workload.status?.components ?? []).some((component) => component.digest === digest) ||
+  toolGrants
+    .find("workload", keyText(workload.metadata))
+    .some(({ status }) => (status?.images ?? []).some((image) => image.component === digest));
 
 /** What is wrong with an image is no refusal of the host's, and may be mended without any change of the pod. */
 const notTheHosts = (thrown: unknown): never => {
