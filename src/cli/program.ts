@@ -36,6 +36,7 @@ export const program = (terminal: Terminal): Command => {
       "--cache <folder>",
       "where components and what was compiled from them are kept (default: AMBIT_CACHE, or ambit in the user's cache folder)",
     )
+    .addOption(callPolicyOption())
     .addOption(telemetryPortOption())
     .option("--json", "say what happens as JSON lines on standard output")
     .addHelpText("after", "\nExample:\n  ambit up ./tools --port 7780 --token secret --volume workspace=./notes\n")

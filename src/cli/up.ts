@@ -9,6 +9,7 @@ import { farName } from "../grants/granted-tool.ts";
 import type { JudgedGrant } from "../local/desired.ts";
 import { LocalRuntime, type LocalSettings, type RuntimeEvent, type Summary } from "../local/runtime.ts";
 import { problemText } from "../manifests/problem.ts";
+import { callPolicyIn } from "./call-policy.ts";
 import { cacheFolderOf, componentSource } from "./component-source.ts";
 import { type HostOptions, hostSettings } from "./host-options.ts";
 import { telemetryAt, tracingAsked } from "./telemetry.ts";
@@ -22,13 +23,14 @@ export interface UpOptions extends HostOptions {
   readonly auth: boolean;
   readonly journal?: string;
   readonly cache?: string;
+  readonly callPolicy?: string;
   readonly telemetryPort?: number;
   readonly json?: boolean;
 }
 
 /** Serves a folder until the process is asked to end. */
 export const up = async (terminal: Terminal, folder: string, options: UpOptions): Promise<void> => {
-  const settings = settingsOf(terminal, folder, options);
+  const settings = await settingsOf(terminal, folder, options);
   const journal = journalOf(terminal, options);
   const telemetry = await telemetryAt(options.telemetryPort, "127.0.0.1");
   const hear = options.json
@@ -57,12 +59,13 @@ export const up = async (terminal: Terminal, folder: string, options: UpOptions)
   }
 };
 
-export const settingsOf = (terminal: Terminal, folder: string, options: UpOptions): LocalSettings => ({
+const settingsOf = async (terminal: Terminal, folder: string, options: UpOptions): Promise<LocalSettings> => ({
   folder: resolve(terminal.folder, folder),
   port: options.port,
   developerToken: options.auth ? (options.token ?? randomBytes(18).toString("base64url")) : null,
   agents: options.agent.map(agentOf),
   ...hostSettings(terminal, options),
+  ...(options.callPolicy !== undefined && { policy: await callPolicyIn(resolve(terminal.folder, options.callPolicy)) }),
   cacheFolder: cacheFolderOf(terminal, options.cache),
 });
 

@@ -3,6 +3,7 @@ import { mkdir } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { AmbitError } from "../api/errors.ts";
 import { canonicalJson, type JsonObject } from "../api/json.ts";
+import { type CallPolicy, defaultCallPolicy } from "../catalogue/call-policy.ts";
 import { type Authenticate, type Caller, serviceAccountCaller } from "../catalogue/caller.ts";
 import { type Catalogue, createCatalogue } from "../catalogue/catalogue.ts";
 import { dispatchToHost, type HostDispatcher } from "../catalogue/dispatch.ts";
@@ -41,6 +42,8 @@ export interface LocalSettings {
   readonly claims: ReadonlyMap<string, string>;
   readonly hostOverrides: Readonly<Record<string, string>>;
   readonly privateRanges: readonly string[];
+  /** What is decided about callers; the developer is told why a call was refused in any case. */
+  readonly policy?: CallPolicy;
   /** For what was compiled and for claims without a folder of their own. */
   readonly cacheFolder: string;
 }
@@ -132,7 +135,7 @@ export class LocalRuntime {
         ...(deps.tracing && { tracing: deps.tracing }),
         report: (error) => deps.tell({ kind: "fault", error }),
       },
-      { hosts: ["localhost", "127.0.0.1", "[::1]"], explainsTo: (caller) => caller.user === developer.user },
+      { hosts: ["localhost", "127.0.0.1", "[::1]"], policy: policyOf(settings) },
     );
   }
 
@@ -282,6 +285,11 @@ export class LocalRuntime {
     return changes;
   }
 }
+
+const policyOf = ({ policy = defaultCallPolicy }: LocalSettings): CallPolicy => ({
+  ...policy,
+  explainsTo: (caller) => caller.user === developer.user || policy.explainsTo(caller),
+});
 
 const authenticatorOf = ({ developerToken, agents }: LocalSettings): Authenticate => {
   if (developerToken === null) return everyoneIs(developer);
