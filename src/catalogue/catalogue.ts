@@ -18,6 +18,7 @@ import type { McpParts } from "./mcp/endpoint.ts";
 import { Sessions } from "./mcp/sessions.ts";
 import { ToolLists } from "./mcp/tool-list.ts";
 import { OfferBook } from "./offers.ts";
+import { pooledRandom } from "./pooled-random.ts";
 import { countRequests } from "./request-metrics.ts";
 import { ToolSearch } from "./search.ts";
 import { withSearchTool } from "./search-tool.ts";
@@ -64,7 +65,8 @@ export interface Catalogue {
 }
 
 /** The catalogue's HTTP server: docs/catalogue.md says what it answers. */
-export const createCatalogue = ({ metrics, tracing, ...deps }: CatalogueDeps, config: CatalogueConfig): Catalogue => {
+export const createCatalogue = ({ metrics, tracing, ...given }: CatalogueDeps, config: CatalogueConfig): Catalogue => {
+  const deps = { ...given, random: pooledRandom(given.random) };
   const { policy = defaultCallPolicy, limits = defaultServerLimits, explainsTo = policy.explainsTo } = config;
   const { report } = deps;
   const watches = new Watches(deps.state, config.watchLimits ?? defaultWatchLimits);
