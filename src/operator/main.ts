@@ -10,6 +10,7 @@ import { defaultMaxComponentBytes } from "../oci/pull.ts";
 import { createTransport } from "../oci/transport.ts";
 import type { ScrapedMetrics } from "../telemetry/prometheus.ts";
 import { serveTelemetry, type TelemetryPlace } from "../telemetry/server.ts";
+import { agentsAuthority } from "./agents-ca.ts";
 import { gaugeCluster } from "./cluster-gauges.ts";
 import { openComponentStore } from "./component-store.ts";
 import type { Log, OperatorContext, Runs } from "./context.ts";
@@ -170,7 +171,8 @@ const operatorParts = async (settings: OperatorSettings, shared: Shared, signal:
   const listings = new ToolListings();
   const reader = listingReader(context, { keyring, listings, placeOf: ({ address }) => ({ address, port: hostPort }) });
   const workload = workloadController(context, { ...settings.host, rootKey: keyring.rootPublicKey }, egress, listings);
-  return [keyring, egress, delivery, reader, workload, ...toolGrantControllers(context, listings)];
+  const agents = agentsAuthority(context, keyring.root.catalogue.certificate);
+  return [keyring, egress, delivery, reader, workload, agents, ...toolGrantControllers(context, listings)];
 };
 
 /** Runs all until the signal aborts; the first that fails ends the others, and is what it rejects with. */

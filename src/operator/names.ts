@@ -18,6 +18,7 @@ export const fieldManagers = {
   toolgrant: "ambit-toolgrant",
   egress: "ambit-egress",
   delivery: "ambit-delivery",
+  agents: "ambit-agents",
 } as const;
 
 /** Name of the container in a tool's pod. */
