@@ -1,6 +1,7 @@
 import type { Sha256Digest } from "../api/digest.ts";
 import type { WorkloadComponent } from "../api/generated/workload.ts";
 import { type ToolDefinition, type ToolListing, untypedExport, untypedInterface } from "../api/untyped.ts";
+import type { ComponentInterface } from "../api/wit.ts";
 import type { ComponentKey } from "../catalogue/state.ts";
 import { withoutExcluded } from "../grants/listing.ts";
 import { type NotOffered, offeredFunctions } from "../wit/offered.ts";
@@ -9,10 +10,13 @@ import type { StoredComponent } from "./component-store.ts";
 /** Codes of one component of which listings are remembered: those of a rollout, and one more. */
 const codesKept = 3;
 
+type OfferedFunctions = ReturnType<typeof offeredFunctions>;
+
 /** What hosts say that their components list, by component and code, as long as this process leads. */
 export class ToolListings {
   readonly #known = new Map<string, Map<Sha256Digest, ToolListing>>();
   readonly #listeners = new Set<(of: ComponentKey) => void>();
+  readonly #functions = new WeakMap<ComponentInterface, { readonly excluded: string; readonly found: OfferedFunctions }>();
 
   of(key: ComponentKey, digest: Sha256Digest): ToolListing | undefined {
     return this.#known.get(nameOf(key))?.get(digest);
@@ -26,6 +30,16 @@ export class ToolListings {
     const [oldest] = codes.keys();
     if (oldest !== undefined && codes.size > codesKept) codes.delete(oldest);
     for (const tell of this.#listeners) tell(key);
+  }
+
+  /** The functions that an interface offers, found once for all grants of a component that ask. */
+  functionsOf(of: ComponentInterface, exclude: readonly string[]): OfferedFunctions {
+    const excluded = JSON.stringify(exclude);
+    const last = this.#functions.get(of);
+    if (last?.excluded === excluded) return last.found;
+    const found = offeredFunctions(of, exclude);
+    this.#functions.set(of, { excluded, found });
+    return found;
   }
 
   /** Forgets the components of a Workload that is gone. */
@@ -53,7 +67,7 @@ export interface Offering {
 
 export const offeringOf = (stored: StoredComponent, { tools }: WorkloadComponent, key: ComponentKey, listings: ToolListings): Offering => {
   const exclude = tools?.exclude ?? [];
-  const { offered, notOffered } = offeredFunctions(stored.interface, exclude);
+  const { offered, notOffered } = listings.functionsOf(stored.interface, exclude);
   if (untypedExport(stored.interface) === null) return { offered, notOffered, listing: "none" };
   const known = listings.of(key, stored.digest);
   if (known === undefined) return { offered, notOffered, listing: "awaited" };

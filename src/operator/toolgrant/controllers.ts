@@ -45,7 +45,7 @@ const grantController = (
     stores.toolGrants,
     ({ metadata, spec, status }) => [metadata.generation, spec.declaration.name, status?.phase === "Active"],
     look,
-    ({ spec }) => stores.toolGrants.find("declaredName", spec.declaration.name).map(keyOf),
+    ({ spec, status }) => (status?.phase === "Active" ? stores.toolGrants.find("declaredName", spec.declaration.name).map(keyOf) : []),
   );
   onNews(stores.workloads, whatRuns, look, (workload) => grantsOf(keyOf(workload)));
   onNews(
