@@ -1,9 +1,10 @@
 import type { CacheTtl, Declaration } from "../api/declaration.ts";
-import { compactJson, type JsonObject, type JsonValue } from "../api/json.ts";
+import { compactJson, type JsonObject } from "../api/json.ts";
 import type { DeclarationFormat } from "./formats.ts";
 
-/** JSON text without its end, so that marks which depend on the whole list can follow. */
+/** JSON text of a declaration, `whole` and in the two parts between which a mark that depends on the list may stand. */
 export interface Fragment {
+  readonly whole: string;
   readonly open: string;
   readonly close: string;
 }
@@ -44,7 +45,11 @@ const array = (entries: readonly string[]): string => `[${entries.join(",")}]`;
 
 const plain = { list: array, strictUnasked: true, budget: unbounded, breakpoint: null, deferral: null } as const;
 
-const openObject = (value: JsonValue): string => compactJson(value).slice(0, -1);
+/** The object's text, within `before` and `after`; marks go at its end. */
+const fragment = (object: JsonObject, before = "", after = ""): Fragment => {
+  const text = compactJson(object);
+  return { whole: before + text + after, open: before + text.slice(0, -1), close: `}${after}` };
+};
 
 /** Providers refuse an empty description. */
 const wordsOf = ({ name, description }: Declaration): JsonObject => (description === "" ? { name } : { name, description });
@@ -52,23 +57,18 @@ const wordsOf = ({ name, description }: Declaration): JsonObject => (description
 export const dialects: Readonly<Record<DeclarationFormat, Dialect>> = {
   neutral: {
     ...plain,
-    declare: ({ name, description, cache, tool }, parameters) => ({
-      open: openObject({
+    declare: ({ name, description, cache, tool }, parameters) =>
+      fragment({
         name,
         description,
         parameters,
         ...(cache === undefined ? {} : { cache }),
         ...(tool === undefined ? {} : { tool }),
       }),
-      close: "}",
-    }),
   },
   anthropic: {
     ...plain,
-    declare: (declaration, schema, strict) => ({
-      open: openObject({ ...wordsOf(declaration), input_schema: schema, ...(strict ? { strict } : {}) }),
-      close: "}",
-    }),
+    declare: (declaration, schema, strict) => fragment({ ...wordsOf(declaration), input_schema: schema, ...(strict ? { strict } : {}) }),
     budget: grammarBudget,
     breakpoint: { within: true, text: (ttl) => `,"cache_control":{"type":"ephemeral","ttl":"${ttl}"}` },
     deferral: {
@@ -78,33 +78,24 @@ export const dialects: Readonly<Record<DeclarationFormat, Dialect>> = {
   },
   "openai-chat": {
     ...plain,
-    declare: (declaration, schema, strict) => ({
-      open: `{"type":"function","function":${openObject({ ...wordsOf(declaration), parameters: schema, strict })}`,
-      close: "}}",
-    }),
+    declare: (declaration, schema, strict) =>
+      fragment({ ...wordsOf(declaration), parameters: schema, strict }, '{"type":"function","function":', "}"),
   },
   "openai-responses": {
     ...plain,
-    declare: (declaration, schema, strict) => ({
-      open: openObject({ type: "function", ...wordsOf(declaration), parameters: schema, strict }),
-      close: "}",
-    }),
+    declare: (declaration, schema, strict) => fragment({ type: "function", ...wordsOf(declaration), parameters: schema, strict }),
     deferral: { mark: ',"defer_loading":true', tool: () => ({ type: "tool_search" }) },
   },
   gemini: {
     ...plain,
-    declare: (declaration, schema) => ({
-      open: openObject({ ...wordsOf(declaration), ...(hasParameters(schema) ? { parametersJsonSchema: schema } : {}) }),
-      close: "}",
-    }),
+    declare: (declaration, schema) =>
+      fragment({ ...wordsOf(declaration), ...(hasParameters(schema) ? { parametersJsonSchema: schema } : {}) }),
     list: (entries) => (entries.length === 0 ? "[]" : `[{"functionDeclarations":${array(entries)}}]`),
   },
   bedrock: {
     ...plain,
-    declare: (declaration, schema, strict) => ({
-      open: `{"toolSpec":${openObject({ ...wordsOf(declaration), inputSchema: { json: schema }, ...(strict ? { strict } : {}) })}`,
-      close: "}}",
-    }),
+    declare: (declaration, schema, strict) =>
+      fragment({ ...wordsOf(declaration), inputSchema: { json: schema }, ...(strict ? { strict } : {}) }, '{"toolSpec":', "}"),
     strictUnasked: false,
     budget: grammarBudget,
     // Five minutes are what a point lasts by itself, and older models know no other.
@@ -112,15 +103,13 @@ export const dialects: Readonly<Record<DeclarationFormat, Dialect>> = {
   },
   mcp: {
     ...plain,
-    declare: (declaration, schema) => ({
-      open: openObject({
+    declare: (declaration, schema) =>
+      fragment({
         ...wordsOf(declaration),
         inputSchema: schema,
         ...(declaration.outputSchema === undefined ? {} : { outputSchema: declaration.outputSchema }),
         ...(declaration.annotations === undefined ? {} : { annotations: declaration.annotations }),
       }),
-      close: "}",
-    }),
   },
 };
 

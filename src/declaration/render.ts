@@ -82,8 +82,7 @@ const presentable = (schema: JsonObject): JsonObject => {
 };
 
 /** One declaration by itself, as an entry of the provider's list; null where the provider would refuse it. Never strict, deferred or a breakpoint. */
-export const assembleOne = ({ breaches, loose }: PreparedDeclaration): string | null =>
-  breaches.length > 0 ? null : loose.open + loose.close;
+export const assembleOne = ({ breaches, loose }: PreparedDeclaration): string | null => (breaches.length > 0 ? null : loose.whole);
 
 /** See `renderDeclarations`, which is this after `prepareDeclaration`. */
 export const assembleDeclarations = (
@@ -92,7 +91,7 @@ export const assembleDeclarations = (
   options: RenderOptions = {},
 ): Rendering => {
   const dialect = dialects[format];
-  const sorted = [...prepared].sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+  const sorted = inOrder(prepared);
   const { sent, leftOut } = sift(format, sorted);
   const useStrict = chooseStrict(dialect, sent, options);
   const { deferral, breakpoint } = dialect;
@@ -104,13 +103,20 @@ export const assembleDeclarations = (
   if (deferral && options.defer && read < sent.length && written(sorted[0])) entries.push(compactJson(deferral.tool(options.defer.search)));
   for (const [index, one] of sent.entries()) {
     if (!written(one)) continue;
-    const { open, close } = (useStrict.has(one) && one.strict) || one.loose;
-    const mark = index >= read ? (deferral?.mark ?? "") : "";
-    const point = breakpoint && ttl !== "off" && index === read - 1 ? breakpoint : null;
-    entries.push(open + mark + (point?.within && ttl !== "off" ? point.text(ttl) : "") + close);
-    if (point && !point.within && ttl !== "off") entries.push(point.text(ttl));
+    const fragment = (useStrict.has(one) && one.strict) || one.loose;
+    const point = index === read - 1 && ttl !== "off" && breakpoint ? breakpoint.text(ttl) : "";
+    if (index >= read) entries.push(fragment.open + deferral?.mark + fragment.close);
+    else if (point !== "" && breakpoint?.within) entries.push(fragment.open + point + fragment.close);
+    else entries.push(fragment.whole);
+    if (point !== "" && !breakpoint?.within) entries.push(point);
   }
   return { body: dialect.list(entries), leftOut: leftOut.filter(({ one }) => written(one)).map(({ told }) => told) };
+};
+
+/** Sorted by name; lists mostly come so. */
+const inOrder = (prepared: readonly PreparedDeclaration[]): readonly PreparedDeclaration[] => {
+  const isSorted = prepared.every(({ name }, index) => index === 0 || (prepared[index - 1]?.name ?? "") <= name);
+  return isSorted ? prepared : [...prepared].sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
 };
 
 /** Whether a declaration is on the page that is asked for. */
@@ -121,31 +127,26 @@ const onPage = (sorted: readonly PreparedDeclaration[], { page }: RenderOptions)
 };
 
 interface Sifted {
-  readonly sent: PreparedDeclaration[];
-  readonly leftOut: { readonly one: PreparedDeclaration; readonly told: LeftOut }[];
+  readonly sent: readonly PreparedDeclaration[];
+  readonly leftOut: readonly { readonly one: PreparedDeclaration; readonly told: LeftOut }[];
 }
 
 const sift = (format: DeclarationFormat, sorted: readonly PreparedDeclaration[]): Sifted => {
+  const leftOut: { one: PreparedDeclaration; told: LeftOut }[] = [];
+  if (format === "neutral") return { sent: sorted, leftOut };
   const sent: PreparedDeclaration[] = [];
-  const leftOut: Sifted["leftOut"] = [];
-  if (format === "neutral") return { sent: [...sorted], leftOut };
   const { mostTools } = providerRules[format];
-  const counts = new Map<string, number>();
-  for (const { name } of sorted) counts.set(name, (counts.get(name) ?? 0) + 1);
-  for (const one of sorted) {
+  for (const [index, one] of sorted.entries()) {
     const { name } = one;
     const [breach] = one.breaches;
     const leave = (told: RuleBreach) => leftOut.push({ one, told: { name, ...told } });
     if (breach) {
       leave(breach);
-    } else if ((counts.get(name) ?? 0) > 1) {
+    } else if (sorted[index - 1]?.name === name || sorted[index + 1]?.name === name) {
       leave({ rule: "DuplicateName", where: "/name", message: `several declarations are called "${name}"` });
     } else if (mostTools !== null && sent.length >= mostTools) {
-      leave({
-        rule: "TooManyTools",
-        where: "",
-        message: `${format} takes at most ${mostTools} tools; ask for fewer by search, names or namespace`,
-      });
+      const message = `${format} takes at most ${mostTools} tools; ask for fewer by search, names or namespace`;
+      leave({ rule: "TooManyTools", where: "", message });
     } else {
       sent.push(one);
     }
