@@ -4,6 +4,8 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { Charge, Taken } from "../../src/catalogue/counters.ts";
 import { StoreCounters } from "../../src/catalogue/store-counters.ts";
 import { startStore, whyNoStore } from "../support/counter-store.ts";
+import { serving } from "../unit/catalogue/serving.ts";
+import { liveGrant } from "../unit/catalogue/world.ts";
 
 const hour = 3_600_000;
 
@@ -52,6 +54,18 @@ describe("counters in a store", { skip: whyNoStore() ?? false }, () => {
     await using at = await world(3);
     const all = Array.from({ length: 90 }, (_, index) => at.counters[index % 3]?.take([charge({ max: 37 })]));
     assert.equal(admitted((await Promise.all(all)).filter((taken) => taken !== undefined)), 37);
+  });
+
+  test("two catalogues hold a caller to one limit", async () => {
+    await using at = await world(2);
+    const grant = liveGrant("github-list-issues", { rateLimit: { count: 25, window: "1h" } });
+    const catalogues = await Promise.all(at.counters.map((counters) => serving({ counters })));
+    for (const { state } of catalogues) state.apply([{ kind: "grant", grant }]);
+    const body = '{"name":"list_issues","arguments":{"repo":"octo/app"}}';
+    const answers = await Promise.all(Array.from({ length: 60 }, (_, index) => catalogues[index % 2]?.post("/v1/calls", body)));
+    assert.equal(answers.filter((answer) => answer?.text.includes('"outcome":"ok"')).length, 25);
+    assert.equal(answers.filter((answer) => answer?.headers["retry-after"] !== undefined).length, 35);
+    for (const catalogue of catalogues) await catalogue[Symbol.asyncDispose]();
   });
 
   test("bytes fit up to the limit and not one more", async () => {

@@ -49,7 +49,7 @@ const scene = (answers: readonly Dispatched[], endpoints: readonly Endpoint[] = 
       session: null,
       ...more,
     });
-  return { call, journal, sent: host.sent, grant };
+  return { call, journal, sent: host.sent, grant, state };
 };
 
 /** As `provider-calls.ts` reads a model's text. */
@@ -236,6 +236,25 @@ for (const [what, { answers, mutates = false, outcome, code: expected, sent: tim
     assert.equal(journal[0]?.attempts, times);
     assert.equal(new Set(sent.map(({ claims }) => claims.nonce)).size, times, "each host gets a ticket of its own");
     assert.equal(new Set(sent.map(({ claims }) => claims.pod)).size, times, "never the same host twice");
+  });
+}
+
+const unreachable: Dispatched = { kind: "unreachable", message: "ECONNREFUSED" };
+const busy = replied({ outcome: "failed", code: "Busy", text: "busy", ran: false, stats });
+const counted: Record<string, { readonly first: Dispatched | null; readonly again: string }> = {
+  "a host that ran it": { first: replied(), again: "refused" },
+  "a host that was busy: it was sent the arguments": { first: busy, again: "refused" },
+  "a host that refused the ticket": { first: hostRefused, again: "refused" },
+  "no host, since none could be reached": { first: unreachable, again: "ok" },
+  "no host, since none was ready": { first: null, again: "ok" },
+};
+for (const [what, { first, again }] of Object.entries(counted)) {
+  test(`what a call takes of its limits, where it went to ${what}`, async () => {
+    const limits = { rateLimit: { count: 1, window: "1m" }, maxEgressBytes: { bytes: "19", window: "1m" } } as const;
+    const { call, state } = scene(first ? [first, replied()] : [replied()], first ? [endpoint()] : [], limits);
+    await call(good);
+    state.apply([{ kind: "endpoints", of: githubComponent, endpoints: [endpoint()] }]);
+    assert.equal((await call(good)).outcome, again);
   });
 }
 
