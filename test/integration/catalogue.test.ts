@@ -131,6 +131,7 @@ test("calls go through a real host, and what one guest does to itself stays its 
       structuredContent: { result: "spoon 🥄" },
       isError: false,
       outcome: "ok",
+      label: { sources: ["tool:agents/echo"], trusted: false, sensitivity: "Internal" },
     });
   });
 
