@@ -15,7 +15,7 @@ import {
 import { HttpError, shown } from "./http.ts";
 import { mcpDeclaration } from "./mcp/mcp-declaration.ts";
 import type { Offer, Offers } from "./offers.ts";
-import { searchToolName, searchToolOffer } from "./search-tool.ts";
+import { withSearchListed } from "./search-tool.ts";
 
 /** What a declaration list may be asked for with, in the query's own words. */
 export const declarationParameters = [
@@ -162,7 +162,8 @@ const deferOf = (text: string): Pick<RenderOptions, "defer"> => {
   return { defer: { after: after === "on" ? readUnasked : Number(after), search: search === "regex" ? "regex" : "bm25" } };
 };
 
-const searchOf = (text: string): "true" | "only" => {
+/** Throws `HttpError` 400 `QueryInvalid`. */
+export const searchOf = (text: string): "true" | "only" => {
   if (text === "true" || text === "only") return text;
   throw invalid("search", text, "true, only");
 };
@@ -206,13 +207,11 @@ const nameIn = (cursor: string): string => {
   return text.slice(cursorPrefix.length);
 };
 
-/** In the order of names. Who has a grant of the search's name has that tool, and no search. */
+/** In the order of names. */
 const chosenFrom = ({ list, byName }: Offers, { namespace, search, names }: Asked): readonly Offer[] => {
   const named = names?.flatMap((name) => byName.get(name) ?? []) ?? (search === "only" ? [] : list);
   const chosen = namespace === undefined ? named : named.filter((offer) => offer.grant.namespace === namespace);
-  if (search === undefined || byName.has(searchToolName)) return chosen;
-  const place = chosen.findIndex((offer) => offer.declaration.name > searchToolName);
-  return place < 0 ? [...chosen, searchToolOffer] : chosen.toSpliced(place, 0, searchToolOffer);
+  return search === undefined ? chosen : withSearchListed(chosen, { byName });
 };
 
 /** A page starts after the name that ended the one before, so that a list which changes in between neither repeats nor skips what stayed. */

@@ -61,6 +61,13 @@ export const searchToolOffer: Offer = {
   },
 };
 
+/** A list, in the order of names, with the search in its place. Who has a grant of the search's name has that tool, and no search. */
+export const withSearchListed = (list: readonly Offer[], { byName }: Pick<Offers, "byName">): readonly Offer[] => {
+  if (byName.has(searchToolName)) return list;
+  const place = list.findIndex((offer) => offer.declaration.name > searchToolName);
+  return place < 0 ? [...list, searchToolOffer] : list.toSpliced(place, 0, searchToolOffer);
+};
+
 /** What a caller may call by `name`: its offers, or, for the search, that tool over exactly these offers. */
 export const withSearchTool = (
   offers: Offers,

@@ -9,7 +9,7 @@ import type { BodyBudget } from "./body-budget.ts";
 import { type Authenticate, type Caller, callerKey } from "./caller.ts";
 import { answerCall, answerTurn, callRequestIn } from "./calls.ts";
 import { type ConnectionLimits, Connections } from "./connections.ts";
-import { countOf, type DeclarationLists, declarationParameters, formatOf } from "./declarations.ts";
+import { countOf, type DeclarationLists, declarationParameters, formatOf, searchOf } from "./declarations.ts";
 import { bearerToken, guardRequest, HttpError, type HttpGuard, queryOf, readJsonText, respond, respondError } from "./http.ts";
 import { answerMcp, type McpParts } from "./mcp/endpoint.ts";
 import type { OfferBook } from "./offers.ts";
@@ -242,7 +242,9 @@ const handle = async (parts: ServerParts, connections: Connections, request: Inc
   connections.callerIsKnown(request.socket);
   if (path === "/mcp") {
     if (!parts.isReady()) throw notReady();
-    return answerMcp(parts.mcp, { caller, request, response, stillValid: stillValid(parts, caller, request) });
+    const { search } = queryOf(mark < 0 ? "" : url.slice(mark + 1), ["search"]);
+    const listing = search === undefined ? "all" : searchOf(search);
+    return answerMcp(parts.mcp, { caller, listing, request, response, stillValid: stillValid(parts, caller, request) });
   }
   const found = routes.filter((candidate) => candidate.path.test(path));
   const method = request.method === "HEAD" ? "GET" : request.method;

@@ -13,7 +13,7 @@ import { answerInSession, answerStateless, type MethodContext } from "./methods.
 import { ProgressStream, progressTokenIn } from "./progress.ts";
 import { checkStateless, isOfSessions, isSessionRevision, sessionRevisionIn, sessionRevisions } from "./revisions.ts";
 import type { Session, Sessions } from "./sessions.ts";
-import type { ToolLists } from "./tool-list.ts";
+import type { Listing, ToolLists } from "./tool-list.ts";
 
 export interface McpParts {
   readonly offers: OfferBook;
@@ -32,6 +32,8 @@ export interface McpParts {
 /** One HTTP request to the endpoint, of a caller who was authenticated; `stillValid` tells later whether its token still holds. */
 export interface McpExchange {
   readonly caller: Caller;
+  /** Which tools are listed; all that the caller is offered may be called. */
+  readonly listing: Listing;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly stillValid: () => Promise<boolean>;
@@ -202,10 +204,11 @@ const sessionOf = ({ sessions }: McpParts, { caller, request }: McpExchange): Se
   return session;
 };
 
-const contextOf = (parts: McpParts, { caller }: McpExchange, session: Session | null): MethodContext => ({
+const contextOf = (parts: McpParts, { caller, listing }: McpExchange, session: Session | null): MethodContext => ({
   caller,
   offers: parts.offers.offersFor(caller),
   lists: parts.lists,
+  listing,
   admission: parts.admission,
   explain: parts.explainsTo(caller),
   session: session?.name ?? null,

@@ -6,12 +6,13 @@ import type { Offers } from "../offers.ts";
 import { type ResultParts, RpcError, type RpcRequest, resultMessage, rpcCodes } from "./messages.ts";
 import { isSessionRevision, metaKeys, sessionRevisions, statelessRevision } from "./revisions.ts";
 import { callTool } from "./tool-call.ts";
-import type { ToolLists } from "./tool-list.ts";
+import type { Listing, ToolLists } from "./tool-list.ts";
 
 export interface MethodContext {
   readonly caller: Caller;
   readonly offers: Offers;
   readonly lists: ToolLists;
+  readonly listing: Listing;
   readonly admission: Admission;
   readonly explain: boolean;
   /** The session that the request is of, by the name that a journal may show. */
@@ -37,9 +38,9 @@ const discovery: ResultParts = {
   members: membersIn({ supportedVersions: [statelessRevision], capabilities, ttlMs: discoveryTtlMs, cacheScope: "public" }),
 };
 
-const listed = ({ lists, offers }: MethodContext, { cursor }: JsonObject): string => {
+const listed = ({ lists, offers, listing }: MethodContext, { cursor }: JsonObject): string => {
   if (cursor !== undefined && typeof cursor !== "string") throw new RpcError(rpcCodes.invalidParams, "Invalid params: cursor is a string");
-  return lists.page(offers, cursor).members;
+  return lists.page(offers, cursor, listing).members;
 };
 
 const statelessMethods: ReadonlyMap<string, Method> = new Map<string, Method>([

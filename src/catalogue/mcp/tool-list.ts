@@ -2,6 +2,7 @@ import { LRUCache } from "lru-cache";
 import { sha256Of } from "../../api/digest.ts";
 import { assembleOne, prepareDeclaration } from "../../declaration/render.ts";
 import type { Offer, Offers } from "../offers.ts";
+import { withSearchListed } from "../search-tool.ts";
 import { mcpDeclaration } from "./mcp-declaration.ts";
 import { RpcError, rpcCodes } from "./messages.ts";
 
@@ -9,6 +10,9 @@ import { RpcError, rpcCodes } from "./messages.ts";
 export interface ToolPage {
   readonly members: string;
 }
+
+/** All that a caller is offered, that and the search as a tool (`true`), or the search alone: for more tools than a model should read. */
+export type Listing = "all" | "true" | "only";
 
 export interface PageLimits {
   /** Tools on a page: many, since there are clients that read only the first. */
@@ -36,12 +40,12 @@ export class ToolLists {
   }
 
   /** Throws `RpcError` -32602 for a cursor that is none of ours. The empty one begins at the beginning. */
-  page(offers: Offers, cursor: string | undefined): ToolPage {
+  page(offers: Offers, cursor: string | undefined, listing: Listing = "all"): ToolPage {
     const after = cursor === undefined || cursor === "" ? null : nameIn(cursor);
-    const key = JSON.stringify([offers.snapshot, after]);
+    const key = JSON.stringify([offers.snapshot, after, listing]);
     const kept = this.#pages.get(key);
     if (kept !== undefined) return kept;
-    const page = this.#make(offers.list, after);
+    const page = this.#make(listedOf(offers, listing), after);
     this.#pages.set(key, page);
     return page;
   }
@@ -81,6 +85,9 @@ export class ToolLists {
     return entry;
   }
 }
+
+const listedOf = (offers: Offers, listing: Listing): readonly Offer[] =>
+  listing === "all" ? offers.list : withSearchListed(listing === "only" ? [] : offers.list, offers);
 
 /** The index of the first offer whose name comes after `name`; the list is in that order. */
 const firstAfter = (list: readonly Offer[], name: string): number => {

@@ -88,3 +88,20 @@ test("a tool that is not offered is an error in a stream as well, and never said
   assert.equal(messages.length, 2);
   assert.deepEqual({ ...(messages[1]?.error as JsonObject | undefined) }, { code: -32602, message: "Unknown tool" });
 });
+
+test("the search is listed as a tool where that is asked for, alone or among the others, and finds what may be called", async () => {
+  await using served = await speaking();
+  const body = '{"jsonrpc":"2.0","id":7,"method":"tools/list"}';
+  const namesAt = async (path: string): Promise<unknown[]> => {
+    const { text } = await served.post(path, body);
+    return (JSON.parse(text).result.tools as { name: string }[]).map(({ name }) => name);
+  };
+  assert.deepEqual(await namesAt("/mcp"), ["list_issues"]);
+  assert.deepEqual(await namesAt("/mcp?search=only"), ["search_tools"]);
+  assert.deepEqual(await namesAt("/mcp?search=true"), ["list_issues", "search_tools"]);
+  assert.equal((await served.post("/mcp?search=some", body)).status, 400);
+  assert.equal((await served.post("/mcp?limit=1", body)).status, 400);
+  const found = await served.askAlone("tools/call", { name: "search_tools", arguments: { query: "issues" } });
+  assert.match(found.text, /inputSchema/);
+  assert.equal(found.result.isError, false);
+});
