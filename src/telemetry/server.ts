@@ -61,11 +61,16 @@ const answer = async ({ metrics, isReady }: TelemetryParts, request: IncomingMes
     response.setHeader("allow", "GET, HEAD");
     return send(response, 405, plainText, "use GET\n");
   }
+  if (isRebound(request)) return send(response, 421, plainText, "ask for an address, or localhost\n");
   if (path === "/metrics") return send(response, 200, metrics.contentType, await metrics.text());
   if (path === "/healthz") return send(response, 200, plainText, "ok\n");
   if (path === "/readyz") return isReady() ? send(response, 200, plainText, "ready\n") : send(response, 503, plainText, "starting\n");
   send(response, 404, plainText, "there are /metrics, /healthz and /readyz\n");
 };
+
+/** On loopback a web page could have a name of its own resolve to us; who is on this machine needs none. */
+const isRebound = ({ socket: { localAddress = "" }, headers: { host = "" } }: IncomingMessage): boolean =>
+  /^(127\.|::1$|::ffff:127\.)/.test(localAddress) && !/^(localhost|127\.[0-9.]+|\[::1\])(:[0-9]+)?$/i.test(host);
 
 const plainText = "text/plain; charset=utf-8";
 

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { get } from "node:http";
 import { test } from "node:test";
 import { Stalled } from "../../../src/api/errors.ts";
 import { type ScrapedMetrics, scrapedMetrics } from "../../../src/telemetry/prometheus.ts";
@@ -36,6 +37,23 @@ test("it answers to nothing else", async () => {
   assert.equal((await served.ask("/metrics", "POST")).status, 405);
   const probe = await served.ask("/healthz", "HEAD");
   assert.deepEqual([probe.status, await probe.text()], [200, ""]);
+});
+
+test("a web page's name that leads to this machine gets nothing", async () => {
+  await using served = await serving();
+  const status = (host: string): Promise<number | undefined> =>
+    new Promise((resolve, reject) => {
+      const asked = get({ host: "127.0.0.1", port: served.port, path: "/metrics", headers: { host } }, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      });
+      asked.on("error", reject);
+    });
+  assert.deepEqual(
+    await Promise.all(["evil.example", `evil.example:${served.port}`, "127.0.0.1.evil.example"].map(status)),
+    [421, 421, 421],
+  );
+  assert.deepEqual(await Promise.all(["localhost", `127.0.0.1:${served.port}`, "[::1]:9"].map(status)), [200, 200, 200]);
 });
 
 test("a scrape that fails is told here and not there", async () => {
