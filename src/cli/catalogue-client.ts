@@ -8,8 +8,18 @@ export interface CatalogueAddress {
 
 export const answerLimits = { maxLength: 64 * 1024 * 1024, maxDepth: 128 };
 
-/** Asks a running catalogue; the answer's text exactly as it came. Throws `Transient` where nobody answers, `Refused` for 401, `Invalid` for another 4xx. */
-export const ask = async (address: CatalogueAddress, path: string, body?: string): Promise<string> => {
+export interface CatalogueAnswer {
+  /** Exactly as it came. */
+  readonly text: string;
+  readonly headers: Headers;
+}
+
+/** The text of `answerOf`. */
+export const ask = async (address: CatalogueAddress, path: string, body?: string): Promise<string> =>
+  (await answerOf(address, path, body)).text;
+
+/** Asks a running catalogue. Throws `Transient` where nobody answers, `Refused` for 401, `Invalid` for another 4xx. */
+export const answerOf = async (address: CatalogueAddress, path: string, body?: string): Promise<CatalogueAnswer> => {
   const url = urlOf(address.url, path);
   const headers: Record<string, string> = address.token === undefined ? {} : { authorization: `Bearer ${address.token}` };
   if (body !== undefined) headers["content-type"] = "application/json";
@@ -21,7 +31,7 @@ export const ask = async (address: CatalogueAddress, path: string, body?: string
     );
   });
   const text = await response.text();
-  if (response.ok) return text;
+  if (response.ok) return { text, headers: response.headers };
   if (response.status === 401)
     throw new Refused("Unauthorized", "the catalogue does not know this token: give the one `ambit up` printed (--token or AMBIT_TOKEN)");
   const problem = messageIn(text) ?? `HTTP status ${response.status}`;

@@ -131,6 +131,12 @@ export const program = (terminal: Terminal): Command => {
     .addOption(urlOption())
     .addOption(tokenOption())
     .addOption(new Option("--format <format>", "shape").choices(declarationFormats).default("neutral"))
+    .addOption(
+      new Option("--cache <lifetime>", "the provider's cache breakpoint, instead of what grants ask for").choices(["off", "5m", "1h"]),
+    )
+    .addOption(new Option("--strict <boolean>", "whether what can be strict is").choices(["true", "false"]))
+    .option("--defer <number>", "how many a model reads; the rest is for the provider's own tool search")
+    .option("--namespace <namespace>", "only grants of this namespace")
     .option("--search <query>", "only tools that this query finds, best first")
     .option("--json", "print the catalogue's bytes as they are (default for every format but neutral)")
     .action(async (options) => (await import("./declarations.ts")).declarations(terminal, options));
