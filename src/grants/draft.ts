@@ -37,12 +37,15 @@ export const draftGrant = ({ namespace, workload, component, fn, name }: DraftOp
     metadata: { name: draftObjectName(identity), namespace, labels: { [draftLabel]: "true", [workloadLabel]: labelValue(workload) } },
     spec: {
       tool: grantedTool(workload, component, fn),
-      declaration: { name: name ?? "", description, parameters },
+      declaration: { name: name ?? "", description: description.length <= longestDescription ? description : "", parameters },
       mutates: true,
       egressCeiling: "Internal",
     },
   };
 };
+
+/** As the CRD bounds it. What is longer is not cut: a person writes what a model is to read. */
+const longestDescription = 16_384;
 
 /** Longest schema that is drafted, as for typed tools: a person has to read it. */
 const longestParameters = 256 * 1024;

@@ -36,7 +36,9 @@ export const proposeGrants = ({ namespace, workload, components }: OfferedTools)
       const grant = draftGrant({ namespace, workload, component, fn, name: name?.name ?? null });
       const asks = [
         ...(name?.name === null ? [name.message] : []),
-        ...(grant.spec.declaration.description === "" ? ["the component documents nothing here: write spec.declaration.description"] : []),
+        ...(grant.spec.declaration.description === ""
+          ? ["the component documents nothing here, or more than a description may have: write spec.declaration.description"]
+          : []),
         ...(isUntyped(fn) ? unusable(grant.spec.declaration.parameters) : []),
       ];
       return { component, fn, grant, asks };

@@ -348,6 +348,32 @@ describe("the reconciler of ToolGrants", { skip: reason ?? false }, () => {
     await when("early", isPhase("Active"));
   });
 
+  for (const [size, what] of [
+    [40, "is offered as any other"],
+    [120, "is offered as any other"],
+    [140, "is withheld with the reason, and others go on"],
+  ] as const) {
+    test(`a tool whose definition has ${size} KiB ${what}`, async () => {
+      const image = `long-${size}`;
+      components.put(imageOf(image), [listIssues({ docs: "word ".repeat(205 * size) }), listIssues({ name: "short" })]);
+      await putWorkload(image, image);
+      await when(nameOf(image, "short"), isPhase("Draft"));
+      const name = nameOf(image);
+      await when(name, isPhase("Draft"));
+      if (size > 128) {
+        const told = await when(name, (grant) => condition(grant, "Ready") !== undefined);
+        assert.equal(told.spec.declaration.description, "", "it is a person's to write");
+        assert.equal(told.status?.observed?.text, undefined);
+        assert.match(condition(told, "Ready")?.message ?? "", /shorten its types or docs/);
+        return;
+      }
+      const { declaration } = (await when(name, isPhase("Draft"))).spec;
+      await approveAsSeen(name, { declaration: { ...declaration, name: `long_${size}`, description: "A person's own words." } });
+      const { text = "" } = (await when(name, isPhase("Active"))).status?.observed ?? {};
+      assert.ok(text.length > size * 1000);
+    });
+  }
+
   test("of two grants under one name for one caller the first by name is offered, whichever is older", async () => {
     components.put(imageOf("rival"), [listIssues()]);
     const rival = { declaration: { name: "rivals", description: "d", parameters: { type: "object" } } } as const;

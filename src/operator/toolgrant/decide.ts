@@ -38,7 +38,7 @@ export const decideGrant = (seen: SeenGrant): GrantVerdict => {
   const judgement = judgeGrant({ grant, observed: farSide.observed, assertUsableSchema });
   const withheld = judgement.phase === "Active" ? withheldReasons(seen, judgement) : [];
   const phase = withheld.length > 0 ? "Withheld" : judgement.phase;
-  const reasons = withheld.length > 0 ? withheld : judgement.reasons;
+  const reasons = withheld.length > 0 ? withheld : [...judgement.reasons, ...(phase === "Draft" ? lacking(grant, judgement) : [])];
   const observed = observedOf(seen, judgement);
   return {
     phase,
@@ -70,11 +70,23 @@ const reachBounds = { hosts: 64, volumes: 16, secrets: 64, imports: 256 } as con
 
 const cut = (text: string, longest: number): string => (text.length <= longest ? text : `${text.slice(0, longest - 1)}…`.toWellFormed());
 
-const withheldReasons = (seen: SeenGrant, { fn }: Judgement): Reason[] => {
-  if (fn && definitionText(fn).length > longestDefinition) {
-    const message = `what the function says of itself has more than the ${longestDefinition} characters that a status may hold; shorten its types or docs`;
-    return [{ code: "DefinitionTooLong", message }];
-  }
+/** What a draft needs besides somebody who approves it. */
+const lacking = ({ spec }: ClusterToolGrant, judgement: Judgement): Reason[] => [
+  ...tooLong(judgement),
+  ...(spec.declaration.description === ""
+    ? [{ code: "NoDescription", message: "it says nothing to a model: write spec.declaration.description" }]
+    : []),
+];
+
+const tooLong = ({ fn }: Judgement): Reason[] => {
+  if (!fn || definitionText(fn).length <= longestDefinition) return [];
+  const message = `what the tool says of itself has more than the ${longestDefinition} characters that a status may hold; shorten its types or docs`;
+  return [{ code: "DefinitionTooLong", message }];
+};
+
+const withheldReasons = (seen: SeenGrant, judgement: Judgement): Reason[] => {
+  const long = tooLong(judgement);
+  if (long.length > 0) return long;
   const { refusals, reachesSomebody } = receptionOf(seen.grant, seen.rivals, seen.acceptances);
   return reachesSomebody ? [] : [...refusals];
 };

@@ -2,7 +2,7 @@ import { LRUCache } from "lru-cache";
 import { AmbitError, Transient, Waiting } from "../../api/errors.ts";
 import type { ToolDefinition } from "../../api/untyped.ts";
 import { draftLabel } from "../../grants/draft.ts";
-import { isConflict, isNotFound } from "../../kube/api-error.ts";
+import { ApiError, isConflict, isNotFound } from "../../kube/api-error.ts";
 import type { Applier, Desired } from "../../kube/apply.ts";
 import type { ClusterClient } from "../../kube/client.ts";
 import type { EventRecorder } from "../../kube/events.ts";
@@ -27,6 +27,8 @@ export interface DraftDeps {
 
 /** A component that could not be had is asked for again after this. */
 const retryMs = 15_000;
+/** What the API server takes from one Workload at once. */
+const draftsAtOnce = 8;
 const touchedKept = 20_000;
 
 /**
@@ -48,7 +50,7 @@ export const draftReconciler = (deps: DraftDeps): Reconciler => {
       components,
       grants: deps.stores.toolGrants.find("workload", keyText(key)),
     });
-    const made = await apply(deps, withoutTaken(deps, key, plan), touched, signal);
+    const made = await apply(deps, workload, withoutTaken(deps, key, plan), touched, signal);
     if (workload && made > 0)
       deps.events.record(workload, { type: "Normal", reason: "Drafted", action: "Draft", note: draftedNote(key, made, plan) });
     return passing ?? done;
@@ -99,18 +101,38 @@ const withoutTaken = ({ stores }: DraftDeps, key: ObjectKey, plan: DraftPlan): D
 });
 
 /** Resolves to how many drafts were made. */
-const apply = async (deps: DraftDeps, plan: DraftPlan, touched: LRUCache<string, true>, signal: AbortSignal): Promise<number> => {
+const apply = async (
+  deps: DraftDeps,
+  workload: ClusterWorkload | undefined,
+  plan: DraftPlan,
+  touched: LRUCache<string, true>,
+  signal: AbortSignal,
+): Promise<number> => {
   const { client, applier } = deps;
   let made = 0;
-  for (const grant of plan.create) {
-    try {
-      await applier.apply<ClusterToolGrant>(toolGrants, grant as unknown as Desired, { mustBeNew: true, signal });
-      made++;
-    } catch (thrown) {
-      // Somebody made one meanwhile: theirs stays.
-      if (!isConflict(thrown)) throw thrown;
+  const refused: string[] = [];
+  const rest = plan.create.values();
+  const makeRest = async (): Promise<void> => {
+    for (const grant of rest) {
+      try {
+        await applier.apply<ClusterToolGrant>(toolGrants, grant as unknown as Desired, { mustBeNew: true, signal });
+        made++;
+      } catch (thrown) {
+        // Somebody made one meanwhile: theirs stays. One that the API server won't have keeps no other from being made.
+        if (thrown instanceof ApiError && thrown.code === "Invalid") refused.push(thrown.message);
+        else if (!isConflict(thrown)) throw thrown;
+      }
     }
-  }
+  };
+  const outcomes = await Promise.allSettled(Array.from({ length: draftsAtOnce }, makeRest));
+  for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
+  if (workload && refused[0] !== undefined)
+    deps.events.record(workload, {
+      type: "Warning",
+      reason: "DraftRefused",
+      action: "Draft",
+      note: `${refused.length} drafts are refused: ${refused[0]}`,
+    });
   for (const { live, wanted } of plan.refresh) {
     const now = await untouched(client, live, touched, signal);
     if (!now) continue;
