@@ -120,9 +120,10 @@ describe("a review", { skip: reason ?? false }, () => {
   });
 
   test("that comes from Git before its Workload waits for it and says so, and is live once it is there", async () => {
-    await ground.kubectlHere(["delete", "toolgrant", approved]);
-    // As it was approved first, and printed to be committed.
-    await reviewer.kubectl(["apply", "--filename", "-"], parse(manifest));
+    await author.kubectl(["delete", "toolgrant", approved]);
+    // As it was approved first, and printed to be committed. Who applies what Git holds writes tools and approves them.
+    const git = await personWith(ground, "author", "reviewer");
+    await git.kubectl(["apply", "--filename", "-"], parse(manifest));
     const { status } = await ground.grantIs(approved, "Withheld");
     assert.match(JSON.stringify(status?.conditions), /WorkloadMissing/);
     await ground.applyWorkload("almanac", [{ name: "almanac", image }]);

@@ -9,7 +9,7 @@ import { apply } from "./installed.ts";
 
 const command = resolve(import.meta.dirname, "../../src/cli/kubectl.ts");
 
-/** Somebody with one of Ambit's roles in the ground's namespace, and no other right, who has kubectl and its plugin. */
+/** Somebody with some of Ambit's roles in the ground's namespace, and no other right, who has kubectl and its plugin. */
 export interface Person {
   /** As the API server knows it. */
   readonly user: string;
@@ -20,19 +20,22 @@ export interface Person {
   ambit(...args: string[]): Promise<string>;
 }
 
-/** Makes a ServiceAccount with that role and gives what its owner can do with a token of it. */
-export const personWith = async (ground: Ground, role: "author" | "reviewer" | "viewer"): Promise<Person> => {
+/** Makes a ServiceAccount with these roles, named after them, and gives what its owner can do with a token of it. */
+export const personWith = async (ground: Ground, ...roles: readonly ("author" | "reviewer" | "viewer")[]): Promise<Person> => {
   const { kubectl, cluster, namespace } = ground;
-  await apply(kubectl, { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: role, namespace } });
-  await apply(kubectl, {
-    apiVersion: "rbac.authorization.k8s.io/v1",
-    kind: "RoleBinding",
-    metadata: { name: role, namespace },
-    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: `ambit-${role}` },
-    subjects: [{ kind: "ServiceAccount", name: role, namespace }],
-  });
-  const token = (await kubectl(["--namespace", namespace, "create", "token", role, "--duration=1h"])).trim();
-  const folder = await mkdtemp(join(tmpdir(), `ambit-${role}-`));
+  const name = roles.join("-and-");
+  await apply(kubectl, { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace } });
+  for (const role of roles) {
+    await apply(kubectl, {
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "RoleBinding",
+      metadata: { name: `${name}-${role}`, namespace },
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: `ambit-${role}` },
+      subjects: [{ kind: "ServiceAccount", name, namespace }],
+    });
+  }
+  const token = (await kubectl(["--namespace", namespace, "create", "token", name, "--duration=1h"])).trim();
+  const folder = await mkdtemp(join(tmpdir(), `ambit-${name}-`));
   ground.atTheEnd(() => rm(folder, { recursive: true, force: true }));
   const config = parse(await readFile(cluster.kubeconfig, "utf8"));
   const kubeconfig = join(folder, "kubeconfig");
@@ -46,7 +49,7 @@ export const personWith = async (ground: Ground, role: "author" | "reviewer" | "
     return (await running).stdout;
   };
   return {
-    user: `system:serviceaccount:${namespace}:${role}`,
+    user: `system:serviceaccount:${namespace}:${name}`,
     kubeconfig,
     kubectl: (args, input) => run(["--namespace", namespace, ...args], input),
     ambit: (...args) => run(["ambit", ...args, "--namespace", namespace]),
