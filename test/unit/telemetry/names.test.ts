@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { before, describe, test } from "node:test";
+import { parse } from "yaml";
 import { ClusterClient } from "../../../src/kube/client.ts";
 import { systemClock } from "../../../src/kube/clock.ts";
 import { Controller } from "../../../src/kube/controller.ts";
@@ -50,6 +51,11 @@ describe("what is said of metrics", () => {
   const dashboard: { readonly panels: readonly Panel[] } = JSON.parse(
     readFileSync(new URL("../../../charts/ambit/files/dashboard.json", import.meta.url), "utf8"),
   );
+
+  const rules: { readonly groups: readonly { readonly rules: readonly Alarm[] }[] } = parse(
+    readFileSync(new URL("../../../charts/ambit/files/alerts.yaml", import.meta.url), "utf8"),
+  );
+  const alarms = rules.groups.flatMap((group) => group.rules);
 
   before(async () => {
     const common = { clock: systemClock, random: Math.random, metrics: defined };
@@ -105,10 +111,17 @@ describe("what is said of metrics", () => {
     }
   });
 
-  test("every alarm that the page proposes asks for what there is", () => {
-    const rows = [...page.slice(page.indexOf("## What is worth an alarm")).matchAll(/^\| [^|]+ \| `((?:[^`])+)`/gm)];
-    assert.ok(rows.length >= 6);
-    for (const [, expression = ""] of rows) holds(expression.replaceAll("\\|", "|"));
+  test("every alarm asks for what there is, says what it means, and is on the page", () => {
+    assert.ok(alarms.length >= 6);
+    for (const { alert, expr, labels, annotations } of alarms) {
+      holds(expr);
+      assert.ok(page.includes(`| \`${alert}\` |`), alert);
+      assert.match(labels.severity, /^(critical|warning)$/, alert);
+      const { grouping } = readPromQl(expr);
+      for (const [, label = ""] of `${annotations.summary} ${annotations.description}`.matchAll(/\{\{ \$labels\.(.*?) \}\}/g)) {
+        assert.ok(grouping.includes(label), `${alert} keeps no ${label}`);
+      }
+    }
   });
 
   test("the page describes every metric, with its labels", () => {
@@ -138,4 +151,11 @@ interface Panel {
   readonly title: string;
   readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
   readonly targets?: readonly { readonly expr: string; readonly legendFormat: string }[];
+}
+
+interface Alarm {
+  readonly alert: string;
+  readonly expr: string;
+  readonly labels: { readonly severity: string };
+  readonly annotations: { readonly summary: string; readonly description: string };
 }
