@@ -2,7 +2,6 @@ import { isIPv6 } from "node:net";
 import { hostPort, labels, podAnnotations } from "../api/cluster-names.ts";
 import { isSha256Digest, type Sha256Digest } from "../api/digest.ts";
 import { AmbitError } from "../api/errors.ts";
-import { canonicalJson, type JsonObject } from "../api/json.ts";
 import { digestOfDefinitionText } from "../grants/definition.ts";
 import { toolOfDefinition } from "../grants/definition-function.ts";
 import { grantDigest } from "../grants/grant-digest.ts";
@@ -161,8 +160,7 @@ export class ClusterFeed {
       return;
     }
     // A status is written for many reasons; what is offered changes for few.
-    const { spec, definition, components } = grant;
-    const print = canonicalJson({ spec: spec as unknown as JsonObject, definition, components });
+    const print = [grant.grant, grant.definition, ...grant.components].join();
     if (this.#offered.get(id) === print) return;
     this.#offered.set(id, print);
     this.#state.apply([{ kind: "grant", grant }]);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import fc from "fast-check";
 import { serviceAccountCaller } from "../../../src/catalogue/caller.ts";
 import { OfferBook } from "../../../src/catalogue/offers.ts";
 import { ToolSearch } from "../../../src/catalogue/search.ts";
@@ -18,9 +19,9 @@ const tools = [
   tool("delete_event", "Removes an event.", "janitor"),
 ];
 
-const scene = () => {
+const scene = (has: readonly CatalogueChange[] = tools) => {
   const state = new CatalogueState();
-  state.apply(tools);
+  state.apply(has);
   const book = new OfferBook(state);
   const search = new ToolSearch(state);
   const found = (query: string, limit = 10, caller = triage) =>
@@ -43,6 +44,29 @@ test("only what the caller may call is found, and others' tools leave no trace i
   state.apply([{ kind: "grant-withdrawn", id: "agents/delete-event" }]);
   assert.deepEqual(found("delete event"), before);
   assert.deepEqual(found("delete", 10, serviceAccountCaller("agents", "janitor")), []);
+});
+
+const word = fc.constantFrom("event", "events", "calendar", "message", "create", "delete", "list", "constructor", "evnt", "a");
+const words = (count: number) => fc.array(word, { minLength: 1, maxLength: count }).map((some) => some.join(" "));
+
+test("whatever tools others have, a caller's hits and their scores are the same", () => {
+  const texts = fc.array(words(6), { minLength: 1, maxLength: 8 });
+  fc.assert(
+    fc.property(texts, texts, words(4), (mine, others, query) => {
+      const apply = (state: CatalogueState, texts: readonly string[], account: string) =>
+        state.apply(texts.map((text, index) => tool(`${account}_${index}`, text, account)));
+      const alone = scene([]);
+      apply(alone.state, mine, "triage");
+      const among = scene([]);
+      apply(among.state, others, "janitor");
+      among.found(query, 10, serviceAccountCaller("agents", "janitor"));
+      apply(among.state, mine, "triage");
+      assert.deepEqual(among.found(query), alone.found(query));
+      among.state.apply(others.map((_, index) => ({ kind: "grant-withdrawn", id: `agents/janitor-${index}` })));
+      assert.deepEqual(among.found(query), alone.found(query));
+    }),
+    { numRuns: 30 },
+  );
 });
 
 test("an index that followed changes ranks as one that is made anew", () => {
