@@ -11,8 +11,8 @@ export const gaugeCluster = (
 ): void => {
   const conditions = metrics.gauge({
     name: "ambit_workload_conditions",
-    help: "Workloads that have this condition with this status; told by the leader.",
-    labels: ["namespace", "type", "status"],
+    help: "Workloads that have this condition with this status and reason; told by the leader.",
+    labels: ["namespace", "type", "status", "reason"],
   });
   const phases = metrics.gauge({
     name: "ambit_toolgrants",
@@ -25,7 +25,7 @@ export const gaugeCluster = (
       const workloads = stores.workloads
         .list()
         .flatMap(({ metadata: { namespace = "" }, status }) =>
-          (status?.conditions ?? []).map(({ type, status: holds }) => ({ namespace, type, status: holds })),
+          (status?.conditions ?? []).map(({ type, status: holds, reason }) => ({ namespace, type, status: holds, reason })),
         );
       for (const [labels, count] of counted(workloads)) conditions.set(labels, count);
       const grants = stores.toolGrants

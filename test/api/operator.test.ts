@@ -140,7 +140,7 @@ describe("the operator", { skip: whyNoOwnApiServer() ?? false }, () => {
     assert.equal(scraped.value("workqueue_depth", { name: "workload" }), 0);
     assert.ok(scraped.sum("rest_client_requests_total", { method: "GET", code: "200" }) > 0);
     assert.ok((scraped.value("reflector_lists_total", { name: "workloads.ambit.dev" }) ?? 0) > 0);
-    assert.equal(scraped.value("ambit_workload_conditions", { namespace: "agents", type: "Ready", status: "False" }), 1);
+    assert.equal(scraped.sum("ambit_workload_conditions", { namespace: "agents", type: "Ready", status: "False" }), 1);
     const follower = (await scrape(second.telemetry.port)).scraped;
     assert.equal(follower.value("leader_election_master_status", leading), 0);
     assert.equal(follower.sum("ambit_workload_conditions"), 0);
