@@ -205,6 +205,9 @@ test("a status that is written anew and says the same changes nothing for those 
   const before = state.grant("agents/github-list-issues");
   stores.grants.apply(newer(withStatus({ conditions: [] }), "2"));
   assert.equal(state.grant("agents/github-list-issues"), before);
-  stores.grants.apply(newer(withSpec({ review: { ...review, component: [code, sha256Of("next")] } }), "3"));
-  assert.notEqual(state.grant("agents/github-list-issues"), before);
+  const wider = withSpec({ review: { ...review, component: [code, otherCode] } });
+  stores.grants.apply(newer(wider, "3"));
+  assert.equal(state.grant("agents/github-list-issues"), before);
+  stores.grants.apply(newer({ ...wider, status: { ...wider.status, components: [code, otherCode] } }, "4"));
+  assert.deepEqual(state.grant("agents/github-list-issues")?.components, [code, otherCode]);
 });
