@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { createPublicKey } from "node:crypto";
 import { test } from "node:test";
-import { sha256Of } from "../../../src/api/digest.ts";
 import type { GrantObject, PodObject } from "../../../src/catalogue/cluster-objects.ts";
 import { ClusterFeed, endpointOf, offeredGrant, podIndexes } from "../../../src/catalogue/cluster-state.ts";
 import { CatalogueState } from "../../../src/catalogue/state.ts";
