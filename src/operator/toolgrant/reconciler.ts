@@ -7,6 +7,7 @@ import { keyText, type ObjectKey } from "../../kube/object.ts";
 import { done, type Outcome, type Reconciler } from "../../kube/reconciler.ts";
 import { conditionTime, withTransitions } from "../conditions.ts";
 import type { OperatorStores } from "../context.ts";
+import { workloadVersion } from "../judged.ts";
 import { type ClusterToolGrant, toolGrants } from "../kinds.ts";
 import { labels, podAnnotations } from "../names.ts";
 import { decideGrant, type GrantVerdict, type SeenGrant } from "./decide.ts";
@@ -31,6 +32,8 @@ export const toolGrantReconciler =
       deps.applier.forget(toolGrants, { ...key }, "status");
       return done;
     }
+    // A Workload that changed meanwhile has it looked at again: what was judged is nothing to say any more, least of all that it is live.
+    if (isOutdated(deps.stores, seen)) return done;
     const verdict = decideGrant(seen);
     await writeStatus(deps, seen.grant, verdict, signal);
     tell(deps, seen.grant, verdict);
@@ -52,6 +55,11 @@ const gather = async (deps: ToolGrantDeps, key: ObjectKey, signal: AbortSignal):
     rivals: [grant, ...stores.toolGrants.find("declaredName", declaration.name).filter((other) => other !== grant && isLive(other))],
     acceptances: acceptancesFor(stores, grant),
   };
+};
+
+const isOutdated = ({ workloads }: ToolGrantDeps["stores"], { grant, farSide }: SeenGrant): boolean => {
+  const now = workloads.get(workloadKey(grant.metadata.namespace, grant.spec.tool.workload));
+  return farSide.workload !== undefined && (now === undefined || workloadVersion(now) !== farSide.workload);
 };
 
 /** As far as its status says, which was judged before. */
