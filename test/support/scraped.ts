@@ -76,6 +76,9 @@ export const whyNoPrometheus = (): Promise<string | null> =>
     () => "no `go` on the PATH to build Prometheus's parser with: install Go 1.26 or newer",
   );
 
+/** Whether what the linter says is of a metric that we named; those of the process are the library's. */
+export const isOurs = (problem: string): boolean => !problem.startsWith("nodejs_");
+
 /** Rejects with the parser's message where it reads no scrape. Go keeps what it built; the first time takes some seconds. */
 export const readByPrometheus = async (text: string): Promise<PrometheusReading> => {
   const env = { ...process.env, CGO_ENABLED: "0", GOFLAGS: "-mod=readonly", GOWORK: "off" };
