@@ -6,6 +6,8 @@ export interface ConnectionOptions {
   readonly url: string;
   /** The bearer token, or what reads it: a projected token is replaced while the agent runs, so read its file each time. */
   readonly token: string | (() => string | Promise<string>);
+  /** Headers to send along, asked for at each request: a trace's `traceparent`. */
+  readonly headers?: () => Readonly<Record<string, string>>;
   /** How often a request is made again where nothing can have run: the catalogue was not reached, or said that it is too busy. 4 unless given. */
   readonly retries?: number;
   /** What makes requests; the global `fetch` unless given. */
@@ -56,13 +58,14 @@ export class Requests {
   }
 
   async #once({ path, body, headers, signal }: CatalogueRequest): Promise<Response | Failure> {
-    const { token, fetch: send = fetch } = this.#options;
+    const { token, fetch: send = fetch, headers: more } = this.#options;
     const bearer = typeof token === "string" ? token : await token();
     let response: Response;
     try {
       response = await send(this.#base + path, {
         method: body === undefined ? "GET" : "POST",
         headers: {
+          ...more?.(),
           authorization: `Bearer ${bearer.trim()}`,
           ...(body === undefined ? {} : { "content-type": "application/json" }),
           ...headers,

@@ -61,6 +61,14 @@ test("a call is made with the token, and its outcome is a result, whatever it is
   assert.deepEqual(JSON.parse(body), { name: "list_issues", arguments: { repo: "octo/app" }, session: "s" });
 });
 
+test("headers of the agent's go along, and take nobody else's place", async () => {
+  const headers = () => ({ traceparent: "00-1", authorization: "Bearer mine" });
+  await using catalogue = await scripted([says(200, callOf)], { headers });
+  await catalogue.client.call({ name: "a" });
+  const [{ headers: sent } = assert.fail()] = catalogue.asked;
+  assert.deepEqual([sent.traceparent, sent.authorization], ["00-1", "Bearer secret"]);
+});
+
 test("a token that is read from a file is read for every request", async () => {
   let reads = 0;
   await using catalogue = await scripted([says(200, callOf)], { token: async () => `token-${++reads}\n` });
