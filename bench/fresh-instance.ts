@@ -57,7 +57,8 @@ const inOneThread = async (subject: Subject, bytes: Uint8Array): Promise<Figure[
   const { instantiate } = (await import(setup.source)) as { instantiate: Instantiate };
   const guests = guestImports(setup.wasi, setup.component.imports, () => undefined);
   const collectGarbage = () => void globalThis.gc?.();
-  const calls = new GuestCalls({ ...setup, instantiate, makeImports: () => guests.make(), collectGarbage });
+  const residentBytes = process.memoryUsage.rss;
+  const calls = new GuestCalls({ ...setup, instantiate, makeImports: () => guests.make(), collectGarbage, residentBytes });
   const samples = await oneAtATime(4000, 500, async () => {
     calls.prepare(1);
     answered(subject, await calls.run(callOf(subject)));

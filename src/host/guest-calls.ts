@@ -8,6 +8,7 @@ import { isComponentError, resultOf, type Settled, type ToolResult } from "../tr
 import { toComponentValues } from "../translate/to-component.ts";
 import type { MemoryPages } from "./core-module.ts";
 import { type Failure, failureOf, failures } from "./failure.ts";
+import { GarbageGauge } from "./garbage-gauge.ts";
 import { MemoryShelf } from "./memory-shelf.ts";
 import { type Instantiate, ToolInstance } from "./tool-instance.ts";
 import { callReply, newsReply, pageReply, type Returned } from "./untyped-calls.ts";
@@ -35,6 +36,8 @@ export interface GuestDeps {
   readonly makeImports: () => GuestImports;
   /** `all`: gives back to the system what can be, however long it takes. */
   readonly collectGarbage: (all: boolean) => void;
+  /** What the process has of the machine's memory. */
+  readonly residentBytes: () => number;
 }
 
 interface LiveInstance {
@@ -47,9 +50,6 @@ const liftingLimit = (resultBytes: number): number => 2 * resultBytes + 64 * 102
 
 /** Lifting one page of tools: definitions are text, and the whole list is bounded by who asks for it. */
 const pageLiftingLimit = 16 * 1024 * 1024;
-
-/** Memory that ended instances may have had before it is collected: some 80 small instances, of which the system backs only what they touched. */
-const collectedAtOnce = 96 * 1024 * 1024;
 
 /** What an instance leaves besides its memory: tables, functions, and jco's own state. Measured: 100 to 300 KB. */
 const instanceBytes = 512 * 1024;
@@ -68,10 +68,11 @@ export class GuestCalls {
    */
   readonly #mayGoOn: boolean;
   /** What ended instances had since the last collection. */
-  #garbageBytes = 0;
+  readonly #garbage: GarbageGauge;
 
   constructor(deps: GuestDeps) {
     this.#deps = deps;
+    this.#garbage = new GarbageGauge(deps.residentBytes);
     this.#shelf = new MemoryShelf(wantedByModule(deps));
     this.#mayGoOn = deps.component.isAsynchronous || guestSuspends(deps.component.imports);
     const typed = deps.component.functions.filter(({ interface: id }) => !id?.startsWith("ambit:tool/"));
@@ -91,16 +92,16 @@ export class GuestCalls {
 
   /** Frees the memory of ended instances now where it has come to much: V8 would wait for a pressure that a pod may not survive. */
   collect(): void {
-    if (this.#garbageBytes < collectedAtOnce) return;
-    this.#garbageBytes = 0;
+    if (!this.#garbage.isDue()) return;
     this.#deps.collectGarbage(false);
+    this.#garbage.collected();
   }
 
   /** The same for whatever there is, when no call is expected soon. */
   collectAll(): void {
-    if (this.#garbageBytes === 0) return;
-    this.#garbageBytes = 0;
+    if (this.#garbage.isEmpty) return;
     this.#deps.collectGarbage(true);
+    this.#garbage.collected();
   }
 
   run(call: GuestCall): Promise<WorkerReply> {
@@ -185,13 +186,13 @@ export class GuestCalls {
       return;
     }
     instance.held.dispose();
-    this.#garbageBytes += instanceBytes + instance.tool.giveBack(this.#shelf);
+    this.#garbage.add(instanceBytes + instance.tool.giveBack(this.#shelf));
   }
 
   /** Ends an instance of which nobody knows what it will still do. */
   #abandon(instance: LiveInstance): void {
     instance.held.dispose();
-    this.#garbageBytes += instance.tool.memoryBytes;
+    this.#garbage.add(instance.tool.memoryBytes);
   }
 
   #make(): LiveInstance {

@@ -20,7 +20,13 @@ const start = async (setup: WorkerSetup): Promise<void> => {
     if (all) globalThis.gc?.({ type: "major", execution: "sync", flavor: "last-resort" });
     else globalThis.gc?.();
   };
-  const calls = new GuestCalls({ ...setup, instantiate, makeImports: () => guests.make(), collectGarbage });
+  const calls = new GuestCalls({
+    ...setup,
+    instantiate,
+    makeImports: () => guests.make(),
+    collectGarbage,
+    residentBytes: process.memoryUsage.rss,
+  });
   tell({ kind: "loaded" });
   try {
     calls.prepare(setup.ready);

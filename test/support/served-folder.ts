@@ -14,22 +14,26 @@ export interface ServedFolder {
 
 export const token = "bench";
 
-const workload = `apiVersion: ambit.dev/v1alpha1
+const workload = (callsPerInstance: number) => `apiVersion: ambit.dev/v1alpha1
 kind: Workload
 metadata: {name: bench, namespace: agents}
 spec:
   components:
-  - {name: tool, image: 'file:tool.wasm'}
+  - {name: tool, image: 'file:tool.wasm', reuse: {calls: ${callsPerInstance}}}
 `;
 
 /** `isWanted` chooses by the names of tools; the others stay drafts. */
-export const prepareFolder = async (component: string, isWanted: (tool: string) => boolean = () => true): Promise<ServedFolder> => {
+export const prepareFolder = async (
+  component: string,
+  isWanted: (tool: string) => boolean = () => true,
+  callsPerInstance = 1,
+): Promise<ServedFolder> => {
   const folder = await mkdtemp(join(tmpdir(), "ambit-bench-"));
   const cache = ["--cache", join(folder, "cache")];
   const manifests = join(folder, "manifests");
   await mkdir(manifests);
   await cp(component, join(manifests, "tool.wasm"));
-  await writeFile(join(manifests, "workload.yaml"), workload);
+  await writeFile(join(manifests, "workload.yaml"), workload(callsPerInstance));
   await run("draft", manifests, "--out", join(manifests, "grants"), "--subject", "ServiceAccount:agents/bench", ...cache);
   const { grants } = JSON.parse(await run("review", manifests, "--json", ...cache)) as { grants: { file: string; name: string }[] };
   const chosen = grants.filter(({ name }) => isWanted(name));
