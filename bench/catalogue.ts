@@ -113,8 +113,6 @@ const searchFigures = async ({ url, child }: Replica): Promise<Figure[]> => {
     const { hits } = (await body.json()) as { hits: unknown[] };
     if (hits.length === 0) throw new Error("nothing was found");
   };
-  // Warms the code; what is measured then is made for the first time.
-  await oneAtATime(100, 0, async (run) => void (await list(`agent-${run}`, undefined, "openai-chat")));
   const first = await oneAtATime(callerCount, 0, (run) => search(`agent-${run}`, run));
   const [everyFirst = Number.NaN] = await oneAtATime(1, 0, (run) => search(everyAgent, run));
   const every = await oneAtATime(300, 30, (run) => search(everyAgent, run));
