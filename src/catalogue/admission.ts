@@ -207,15 +207,15 @@ export class Admission {
   async #admit(caller: Caller, offers: Offers, request: CallRequest): Promise<{ judgement: Judgement; receipt: Receipt }> {
     const judgement = this.#judge(caller, offers, request);
     const { offer, judged, labels } = judgement;
+    const by = { subject: caller.user, session: request.session };
     const { allowances, report } = this.#deps;
     try {
       if (judgement.verdict === "admitted") {
-        const allowed = await allowances.take(caller.user, judgement.offer, judgement.judged.bytes.byteLength);
+        const allowed = await allowances.take(by, judgement.offer, judgement.judged.bytes.byteLength);
         if (allowed.refusal === null) return { judgement, receipt: allowed.receipt };
         return { judgement: { verdict: "refused", offer, refusal: allowed.refusal, judged, labels }, receipt: [] };
       }
-      if (judgement.verdict === "refused" && offer !== null && judgement.refusal.kind === "policy")
-        await allowances.deny(caller.user, offer);
+      if (judgement.verdict === "refused" && offer !== null && judgement.refusal.kind === "policy") await allowances.deny(by, offer);
     } catch (fault) {
       report(fault);
       if (judgement.verdict !== "admitted") return { judgement, receipt: [] };

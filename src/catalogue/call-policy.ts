@@ -2,8 +2,9 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { Invalid } from "../api/errors.ts";
 import type { Subject } from "../api/generated/toolgrant.ts";
 import { lower, type Sensitivity, sensitivities } from "../grants/labels.ts";
-import { type WindowLimit, windowMs } from "../grants/limits.ts";
+import { windowMs } from "../grants/limits.ts";
 import { isAmong } from "../grants/offers.ts";
+import type { DenialLimit } from "./allowance.ts";
 import type { Caller } from "./caller.ts";
 
 /** What an installation decides about callers, whatever single grants say (docs/catalogue.md). */
@@ -13,7 +14,7 @@ export interface CallPolicy {
   /** The most sensitive information that the caller may send to any tool. */
   readonly ceilingOf: (caller: Caller) => Sensitivity;
   /** Refusals of what a caller sent a tool after which it may not call the tool; null lets it try without end. */
-  readonly denials: WindowLimit | null;
+  readonly denials: DenialLimit | null;
   /** Who is told why a call was refused. */
   readonly explainsTo: (caller: Caller) => boolean;
 }
@@ -28,6 +29,8 @@ const subject = {
     namespace: { type: "string", minLength: 1, maxLength: 63 },
   },
 } as const;
+
+const refusals = { type: "integer", minimum: 1, maximum: 1_000_000 } as const;
 
 const subjects = { type: "array", maxItems: 1024, items: subject } as const;
 
@@ -50,7 +53,7 @@ const schema = {
       type: ["object", "null"],
       additionalProperties: false,
       required: ["count", "window"],
-      properties: { count: { type: "integer", minimum: 1, maximum: 1_000_000 }, window: { type: "string", maxLength: 16 } },
+      properties: { count: refusals, perSession: refusals, window: { type: "string", maxLength: 16 } },
     },
     explainsTo: subjects,
   },
@@ -59,12 +62,12 @@ const schema = {
 interface WrittenPolicy {
   readonly labelers?: readonly Subject[];
   readonly ceilings?: readonly { readonly subject: Subject; readonly ceiling: Sensitivity }[];
-  readonly denials?: { readonly count: number; readonly window: string } | null;
+  readonly denials?: { readonly count: number; readonly perSession?: number; readonly window: string } | null;
   readonly explainsTo?: readonly Subject[];
 }
 
 /** Enough for a model that is wrong about a tool, and too few to find out a rule by trying. */
-const defaultDenials = { count: 30, window: "10m" } as const;
+const defaultDenials: WrittenPolicy["denials"] = { count: 30, window: "10m" };
 
 /**
  * The policy that a file of an installation gives, as JSON or YAML. A catalogue that can't read it must not start: it would let through what was to be kept back.
@@ -85,7 +88,7 @@ export const readCallPolicy = (written: unknown): CallPolicy => {
     isLabeler: (caller) => isAmong(caller, labelers),
     ceilingOf: (caller) =>
       ceilings.reduce<Sensitivity>((lowest, one) => (isAmong(caller, [one.subject]) ? lower(lowest, one.ceiling) : lowest), "Secret"),
-    denials: denials === null ? null : { max: denials.count, windowMs: windowMs(denials.window) },
+    denials: denials && { max: denials.count, perSession: denials.perSession ?? null, windowMs: windowMs(denials.window) },
     explainsTo: (caller) => isAmong(caller, explainsTo),
   };
 };

@@ -130,8 +130,8 @@ export class AmbitClient {
   }
 
   /**
-   * Answers a model's turn like `answer`, and says what became of each call. `labels` says what is known of the arguments of each, in order; calls of one
-   * `session` are counted together.
+   * Answers a model's turn like `answer`, and says what became of each call. `labels` says what is known of the arguments of each, in order; a
+   * `session` is written down with the calls.
    */
   async turn<Format extends TurnFormat>(
     format: Format,

@@ -11,7 +11,7 @@ test("an installation that decided nothing trusts nobody's labels and limits ref
   assert.equal(defaultCallPolicy.isLabeler(planner), false);
   assert.equal(defaultCallPolicy.explainsTo(planner), false);
   assert.equal(defaultCallPolicy.ceilingOf(planner), "Secret");
-  assert.deepEqual(defaultCallPolicy.denials, { max: 30, windowMs: 600_000 });
+  assert.deepEqual(defaultCallPolicy.denials, { max: 30, perSession: null, windowMs: 600_000 });
 });
 
 test("labelers and those who are told why are whom the file names, and no others", () => {
@@ -30,7 +30,8 @@ test("of several ceilings that name a caller the lowest counts", () => {
 });
 
 test("denials can be counted otherwise, or not at all", () => {
-  assert.deepEqual(readCallPolicy({ denials: { count: 3, window: "1h" } }).denials, { max: 3, windowMs: 3_600_000 });
+  const denials = { count: 3, perSession: 2, window: "1h" };
+  assert.deepEqual(readCallPolicy({ denials }).denials, { max: 3, perSession: 2, windowMs: 3_600_000 });
   assert.equal(readCallPolicy({ denials: null }).denials, null);
 });
 

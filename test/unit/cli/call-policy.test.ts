@@ -19,8 +19,8 @@ const written = async (text: string): Promise<string> => {
 
 test("a policy is read from YAML, and an empty file decides nothing", async () => {
   const policy = await callPolicyIn(await written("denials: {count: 5, window: 1m}\n"));
-  assert.deepEqual(policy.denials, { max: 5, windowMs: 60_000 });
-  assert.deepEqual((await callPolicyIn(await written(""))).denials, { max: 30, windowMs: 600_000 });
+  assert.deepEqual(policy.denials, { max: 5, perSession: null, windowMs: 60_000 });
+  assert.deepEqual((await callPolicyIn(await written(""))).denials, { max: 30, perSession: null, windowMs: 600_000 });
 });
 
 test("a policy that can't be read is told with its file and place", async () => {
