@@ -2,7 +2,7 @@ import { nestedTypesText } from "./nested-types.ts";
 
 /** A component that this repository builds. Paths are relative to the repository. */
 export type BuiltComponent =
-  /** A crate of the repository, by its folder; other folders that it compiles are in `shares`. */
+  /** A crate of the repository, by its folder; other folders and WIT files that it compiles are in `shares`. */
   | {
       readonly kind: "rust";
       readonly output: string;
@@ -24,7 +24,7 @@ const fixtures = "test/fixtures/components";
 const httpClient = `${examples}/http-client`;
 const workspaceFiles = `${examples}/workspace-files`;
 /** What components export that list their own tools; their own words are their docs. */
-const untypedWit = "wit";
+const untypedWit = "wit/untyped.wit";
 
 const example = (crate: string, ...shares: string[]): BuiltComponent => ({
   kind: "rust",
@@ -76,6 +76,7 @@ export const listed: readonly BuiltComponent[] = [
   fixture("saying"),
   fixture("almanac"),
   fixture("conformance", { shares: [untypedWit], docs: false }),
+  fixture("faraway", { shares: [untypedWit], docs: false }),
   fixture("shifting", { shares: [untypedWit, workspaceFiles], docs: false }),
   { kind: "made-text", output: `${fixtures}/wat/nested-types.wasm`, source: "scripts/components/nested-types.ts", text: nestedTypesText },
 ];

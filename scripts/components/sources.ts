@@ -7,9 +7,10 @@ import type { BuiltComponent } from "./inventory.ts";
 export const sourcesOf = (component: BuiltComponent): string[] => {
   switch (component.kind) {
     case "rust": {
-      const crates = [component.folder, ...component.shares];
+      const isText = (share: string) => share.endsWith(".wit");
+      const crates = [component.folder, ...component.shares.filter((share) => !isText(share))];
       const parts = crates.flatMap((crate) => [join(crate, "Cargo.toml"), join(crate, "src"), join(crate, "wit")]);
-      return ["Cargo.toml", "Cargo.lock", ...parts].sort();
+      return ["Cargo.toml", "Cargo.lock", ...component.shares.filter(isText), ...parts].sort();
     }
     case "qjs":
       return [component.source, component.wit].sort();

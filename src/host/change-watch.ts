@@ -14,7 +14,7 @@ const steadyMs = 60_000;
 const restMs = 1000;
 
 /** How often a watch is asked whether it waits, as it should, or computes. */
-const pingMs = 10_000;
+const pingMs = 5_000;
 
 export interface WatchDeps {
   readonly setup: WorkerSetup;
