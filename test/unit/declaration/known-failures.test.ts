@@ -132,6 +132,22 @@ describe("a schema that is known to be refused is made such that it isn't:", () 
       },
       sent: { type: "object", properties: { x: { type: "number" } }, description: "Where." },
     },
+    "Amazon's models: what stands beside a reference": {
+      formats: ["bedrock"],
+      schema: { $ref: "#/$defs/point", required: ["x"] },
+      more: { $defs: { point: { type: "object", properties: { x: {} } } } },
+      sent: { required: ["x"], allOf: [{ type: "object", properties: { x: {} } }] },
+    },
+    "OpenAI: a tuple that may go on": {
+      formats: ["openai-chat", "openai-responses"],
+      schema: { type: "array", prefixItems: [{ type: "string" }] },
+      sent: { type: "array", items: {}, description: "(items in this order: string)" },
+    },
+    "OpenAI: a tuple under not, where admitting more would be admitting less": {
+      formats: ["openai-chat", "openai-responses"],
+      schema: { not: { type: "array", prefixItems: [{ type: "string" }, { type: "integer" }], maxItems: 2 } },
+      sent: { not: { type: "array", prefixItems: [{ type: "string" }, { type: "integer" }], maxItems: 2, items: {} } },
+    },
     "a mark of arguments that travel in headers": {
       formats: ["anthropic", "openai-chat", "openai-responses", "gemini", "bedrock", "mcp"],
       schema: { type: "string", "x-mcp-header": "Region" },

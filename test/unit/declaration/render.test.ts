@@ -362,6 +362,23 @@ describe("strictness", () => {
       );
     assert.deepEqual([strictIn(), strictIn(false), strictIn(true)], [[undefined], [undefined], [true]]);
   });
+  it("counts what a reference leads to each time it is made, and follows none in a circle", () => {
+    const part = { type: "object", properties: { a: { type: "string" }, b: { type: "string" } }, additionalProperties: false } as const;
+    const schema = (times: number, definition: JsonObject = part): JsonObject => ({
+      type: "object",
+      properties: Object.fromEntries(Array.from({ length: times }, (_, index) => [`p${index}`, { $ref: "#/$defs/part" }])),
+      required: Array.from({ length: times }, (_, index) => `p${index}`),
+      additionalProperties: false,
+      $defs: { part: definition },
+    });
+    assert.deepEqual(
+      [1, 3].map((times) => strictCopy(schema(times), "anthropic")?.optionals),
+      [2, 6],
+    );
+    const circle = { ...part, properties: { a: { $ref: "#/$defs/part" } }, required: ["a"] };
+    assert.equal(strictCopy(schema(1, circle), "anthropic"), null);
+    assert.ok(strictCopy(schema(1, circle), "openai-chat"));
+  });
   it("stops at Anthropic's budgets, less what the caller reserves", () => {
     const tools = Array.from({ length: 30 }, (_, index) => declarationOf(now, `t${String(index).padStart(2, "0")}`));
     const strictIn = (body: string): number => JSON.parse(body).filter((tool: Anthropic.Tool) => tool.strict === true).length;
