@@ -20,6 +20,9 @@ const defaultWaitMs = 500;
 /** After so many answers in a row that didn't come, the connection is made anew: one that a firewall forgot says nothing of it for minutes. */
 const mostUnanswered = 5;
 
+/** So long a connection may take until it can be used; one that goes on is given up at the next call. */
+const longestStartMs = 5_000;
+
 /** Commands that wait for their answer; each is of a call that waits. */
 const mostWaiting = 10_000;
 
@@ -97,6 +100,7 @@ export class StoreCounters implements Counters {
   readonly #waitMs: number;
   #client: Client;
   #unanswered = 0;
+  #startedAt = performance.now();
 
   /** Connects, again and again, until it is closed. */
   constructor(store: CounterStore, report: (fault: unknown) => void, waitMs = defaultWaitMs) {
@@ -133,13 +137,21 @@ export class StoreCounters implements Counters {
       this.#unanswered = 0;
       return answer;
     } catch (thrown) {
-      if (thrown instanceof Unanswered && ++this.#unanswered >= mostUnanswered && client === this.#client) this.#reconnect();
+      if (thrown instanceof Unanswered) this.#unanswered++;
+      if (client === this.#client && this.#isStuck()) this.#reconnect();
       throw unavailable(messageOf(thrown), thrown);
     }
   }
 
+  /** Whether nothing is to be expected of the connection, though nobody said that it is gone. */
+  #isStuck(): boolean {
+    if (this.#client.isReady) return this.#unanswered >= mostUnanswered;
+    return performance.now() - this.#startedAt > longestStartMs;
+  }
+
   #reconnect(): void {
     this.#unanswered = 0;
+    this.#startedAt = performance.now();
     this.close();
     this.#client = this.#connect();
   }

@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:net";
 import { describe, test } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
 import type { Charge, Taken } from "../../src/catalogue/counters.ts";
 import { StoreCounters } from "../../src/catalogue/store-counters.ts";
+import { freePorts } from "../cluster/free-ports.ts";
 import { startStore, whyNoStore } from "../support/counter-store.ts";
 import { serving } from "../unit/catalogue/serving.ts";
 import { liveGrant } from "../unit/catalogue/world.ts";
@@ -35,7 +38,7 @@ const world = async (replicas = 1, access: { readonly password?: string; readonl
 
 /** Tries until it is answered: connecting goes on by itself. */
 const connected = async (counters: StoreCounters): Promise<void> => {
-  const until = performance.now() + 10_000;
+  const until = performance.now() + 30_000;
   for (;;) {
     try {
       await counters.take([charge({ key: "ambit:{connected}", max: 1, needs: 0, adds: 0 })]);
@@ -147,6 +150,19 @@ describe("counters in a store", { skip: whyNoStore() ?? false }, () => {
     await connected(quick);
     assert.equal((await quick.take([charge({ max: 100 })])).taken, true);
     quick.close();
+  });
+
+  test("a store that went away while a connection to it was being made is found again", async () => {
+    const [port = 0] = await freePorts(1);
+    const silent = createServer(() => undefined).listen(port, "127.0.0.1");
+    await once(silent, "listening");
+    const counters = new StoreCounters({ url: `redis://127.0.0.1:${port}` }, () => undefined, 100);
+    await once(silent, "connection");
+    // The connection stays, as one does that leads nowhere.
+    silent.close();
+    await using _store = await startStore({ port });
+    await connected(counters);
+    counters.close();
   });
 
   test("a store that asks for a password gets it, and counts for nobody without", async () => {
