@@ -48,7 +48,7 @@ const recipes = {
       ]),
     ),
     link: kubernetesVersion,
-    takes: "about five minutes",
+    takes: "about seven minutes",
   },
   etcd: { module: "go.etcd.io/etcd/server/v3", programs: { etcd: "go.etcd.io/etcd/server/v3" }, takes: "about half a minute" },
   containerd: {
@@ -64,14 +64,14 @@ const recipes = {
   "kube-router": {
     module: "github.com/cloudnativelabs/kube-router/v2",
     programs: { "kube-router": "github.com/cloudnativelabs/kube-router/v2/cmd/kube-router" },
-    takes: "about a minute",
+    takes: "about two minutes",
   },
   coredns: { module: "github.com/coredns/coredns", programs: { coredns: "github.com/coredns/coredns" }, takes: "about two minutes" },
-  helm: { module: "helm.sh/helm/v4", programs: { helm: "helm.sh/helm/v4/cmd/helm" }, takes: "about a minute" },
+  helm: { module: "helm.sh/helm/v4", programs: { helm: "helm.sh/helm/v4/cmd/helm" }, takes: "about two minutes" },
   "go-containerregistry": {
     module: registry,
     programs: { crane: `${registry}/cmd/crane`, registry: `${registry}/cmd/registry` },
-    takes: "about half a minute",
+    takes: "a few seconds",
   },
   pause: { programs: { pause: "." }, takes: "a few seconds" },
 } satisfies Record<string, Recipe>;
