@@ -25,6 +25,7 @@ const httpClient = `${examples}/http-client`;
 const workspaceFiles = `${examples}/workspace-files`;
 /** What components export that list their own tools; their own words are their docs. */
 const untypedWit = "wit/untyped.wit";
+const bridge = "src/bridge";
 
 const example = (crate: string, ...shares: string[]): BuiltComponent => ({
   kind: "rust",
@@ -47,6 +48,7 @@ const fixture = (crate: string, options: { shares?: string[]; docs?: boolean } =
 
 /** Everything but the `.wat` files, which are found. `collections` is left without docs, so that tests have one that says nothing about itself. */
 export const listed: readonly BuiltComponent[] = [
+  { kind: "rust", output: `${bridge}/mcp-bridge.wasm`, crate: "mcp-bridge", folder: bridge, shares: [untypedWit, httpClient], docs: false },
   example("fetch", httpClient),
   // Nobody calls it by its types, and what its tools say is in the folder that it reads.
   {

@@ -1,0 +1,113 @@
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::connection::Connection;
+use crate::exchange::Fault;
+use crate::exports::ambit::tool::untyped::{Answer, BlobResource, Content, Failure, Media, ResourceLink, TextResource};
+use crate::message::{excerpt, json_text};
+use crate::parameter_headers;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Outcome {
+    #[serde(default)]
+    content: Vec<Block>,
+    structured_content: Option<Box<RawValue>>,
+    #[serde(default)]
+    is_error: bool,
+    result_type: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Block {
+    r#type: String,
+    text: Option<String>,
+    data: Option<String>,
+    mime_type: Option<String>,
+    uri: Option<String>,
+    name: Option<String>,
+    description: Option<String>,
+    resource: Option<Resource>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Resource {
+    uri: String,
+    mime_type: Option<String>,
+    text: Option<String>,
+    blob: Option<String>,
+}
+
+/// Passes a call on, in one request. A session that the server has forgotten is begun anew once, since nothing ran.
+pub fn call(name: &str, arguments: &str, input_schema: &str) -> Result<Answer, Failure> {
+    let mut connection = Connection::current().map_err(nothing_ran)?;
+    let mut headers = connection.name_header(name);
+    if !headers.is_empty() {
+        headers.extend(parameter_headers::for_call(arguments, input_schema).map_err(|why| Failure::Unavailable(why.into()))?);
+    }
+    let params = format!(r#""name":{},"arguments":{arguments}"#, json_text(name));
+    let mut result = connection.request("tools/call", &params, &headers);
+    if result.as_ref().is_err_and(|fault| connection.is_forgotten(fault)) {
+        connection = Connection::renewed().map_err(nothing_ran)?;
+        result = connection.request("tools/call", &params, &connection.name_header(name));
+    }
+    match result {
+        Ok(result) => answered(&result),
+        Err(Fault::Rpc(error)) => Ok(error_text(excerpt(&error.message))),
+        Err(Fault::Status(status @ (300..=499 | 503))) => Err(Failure::Unavailable(Fault::Status(status).to_string())),
+        Err(fault @ (Fault::NotSent(_) | Fault::Misconfigured(_))) => Err(Failure::Unavailable(fault.to_string())),
+        Err(fault) => Err(Failure::InDoubt(fault.to_string())),
+    }
+}
+
+/// Before the call itself was sent, whatever happened.
+fn nothing_ran(fault: Fault) -> Failure {
+    Failure::Unavailable(fault.to_string())
+}
+
+fn answered(result: &RawValue) -> Result<Answer, Failure> {
+    let malformed = || Failure::InDoubt("the server's result is not in the protocol's form".into());
+    let outcome: Outcome = serde_json::from_str(result.get()).map_err(|_| malformed())?;
+    if outcome.result_type.as_deref().is_some_and(|kind| kind != "complete") {
+        return Ok(error_text("The server asks for more than the arguments, which nobody here can give. The call did not come to its end."));
+    }
+    let content = outcome.content.into_iter().map(content).collect::<Option<Vec<_>>>().ok_or_else(malformed)?;
+    Ok(Answer { content, structured: outcome.structured_content.map(|value| value.get().into()), is_error: outcome.is_error })
+}
+
+/// None where a block of a known type is not what it should be.
+fn content(block: Block) -> Option<Content> {
+    Some(match block.r#type.as_str() {
+        "text" => Content::Text(block.text?),
+        "image" => Content::Image(media(block.data?, block.mime_type?)?),
+        "audio" => Content::Audio(media(block.data?, block.mime_type?)?),
+        "resource_link" => Content::ResourceLink(ResourceLink {
+            uri: block.uri?,
+            name: block.name?,
+            description: block.description,
+            mime_type: block.mime_type,
+        }),
+        "resource" => resource(block.resource?)?,
+        _ => Content::Text("[A part of the answer is of a kind that is not known here.]".into()),
+    })
+}
+
+fn resource(Resource { uri, mime_type, text, blob }: Resource) -> Option<Content> {
+    match (text, blob) {
+        (Some(text), _) => Some(Content::TextResource(TextResource { uri, mime_type, text })),
+        (None, Some(blob)) => Some(Content::BlobResource(BlobResource { uri, mime_type, blob: STANDARD.decode(blob).ok()? })),
+        (None, None) => None,
+    }
+}
+
+fn media(data: String, mime_type: String) -> Option<Media> {
+    Some(Media { data: STANDARD.decode(data).ok()?, mime_type })
+}
+
+fn error_text(text: &str) -> Answer {
+    Answer { content: vec![Content::Text(text.into())], structured: None, is_error: true }
+}

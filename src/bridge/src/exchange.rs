@@ -1,0 +1,203 @@
+use std::fmt;
+
+use http_client::{Answer, Failure, Method, Request};
+
+use crate::configuration::Configuration;
+use crate::message::{Message, RpcError, answers, excerpt};
+
+/// Bytes of one answer: more than any list or result may have at the host.
+const MAX_ANSWER: usize = 16 << 20;
+
+/// Messages before the answer that a stream may bring.
+const MAX_MESSAGES: usize = 10_000;
+
+/// Why there is no result.
+pub enum Fault {
+    Misconfigured(String),
+    /// The server has heard nothing.
+    NotSent(String),
+    /// It may have heard, and what it made of it is not known.
+    Lost(String),
+    /// An answer without a message of the protocol.
+    Status(u16),
+    Malformed(&'static str),
+    Rpc(RpcError),
+}
+
+impl From<Failure> for Fault {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Lost(why) => Fault::Lost(why),
+            other => Fault::NotSent(other.to_string()),
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Misconfigured(why) | Fault::NotSent(why) | Fault::Lost(why) => out.write_str(why),
+            Fault::Status(401 | 403) => write!(out, "the server does not take the credentials that it was given"),
+            Fault::Status(status @ 300..=399) => write!(out, "the server redirects (status {status}), which is not followed: its address is what was granted"),
+            Fault::Status(status) => write!(out, "the server answered with status {status} and no message of the protocol"),
+            Fault::Malformed(what) => write!(out, "the server's answer can't be read: {what}"),
+            Fault::Rpc(error) => write!(out, "the server answered with error {}: {}", error.code, excerpt(&error.message)),
+        }
+    }
+}
+
+/// The messages of one answer, as they come: one in a JSON body, many in an event stream.
+pub struct Incoming {
+    answer: Answer,
+    is_stream: bool,
+    held: Vec<u8>,
+    data: String,
+    received: usize,
+    ended: bool,
+}
+
+impl Incoming {
+    pub fn status(&self) -> u16 {
+        self.answer.status
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.answer.header(name)
+    }
+
+    pub fn is_stream(&self) -> bool {
+        self.is_stream
+    }
+
+    /// The next message; none at the end. What is no JSON-RPC message is an error in a body, and passed over in a stream's events of other kinds.
+    pub fn next(&mut self) -> Result<Option<Message>, Fault> {
+        if self.is_stream { self.next_event() } else { self.whole() }
+    }
+
+    /// A stream that is listened to without end may bring any number of bytes in all.
+    pub fn forget_received(&mut self) {
+        self.received = 0;
+    }
+
+    fn whole(&mut self) -> Result<Option<Message>, Fault> {
+        while self.more()? {}
+        if self.held.iter().all(u8::is_ascii_whitespace) {
+            return Ok(None);
+        }
+        let body = std::mem::take(&mut self.held);
+        parsed(&body).map(Some)
+    }
+
+    fn next_event(&mut self) -> Result<Option<Message>, Fault> {
+        loop {
+            while let Some(line) = self.line() {
+                if !line.is_empty() {
+                    self.take_field(&line)?;
+                } else if !self.data.is_empty() {
+                    let data = std::mem::take(&mut self.data);
+                    return parsed(data.trim_end_matches('\n').as_bytes()).map(Some);
+                }
+            }
+            if !self.more()? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// A line of the stream that is complete; lines end in LF, CR LF or CR (HTML, "Server-sent events").
+    fn line(&mut self) -> Option<Vec<u8>> {
+        let end = self.held.iter().position(|byte| matches!(byte, b'\n' | b'\r'))?;
+        let is_cr = self.held[end] == b'\r';
+        // Whether a LF belongs to this CR is known only with the next byte.
+        if is_cr && end + 1 == self.held.len() && !self.ended {
+            return None;
+        }
+        let after = if is_cr && self.held.get(end + 1) == Some(&b'\n') { end + 2 } else { end + 1 };
+        let line = self.held[..end].to_vec();
+        self.held.drain(..after);
+        Some(line)
+    }
+
+    fn take_field(&mut self, line: &[u8]) -> Result<(), Fault> {
+        let Some(value) = line.strip_prefix(b"data:") else { return Ok(()) };
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        self.data.push_str(std::str::from_utf8(value).map_err(|_| Fault::Malformed("an event is not UTF-8"))?);
+        self.data.push('\n');
+        Ok(())
+    }
+
+    fn more(&mut self) -> Result<bool, Fault> {
+        if self.ended {
+            return Ok(false);
+        }
+        match self.answer.read()? {
+            Some(chunk) => {
+                self.received += chunk.len();
+                if self.received > MAX_ANSWER {
+                    return Err(Fault::Malformed("it is too large"));
+                }
+                self.held.extend_from_slice(&chunk);
+                Ok(true)
+            }
+            None => {
+                self.ended = true;
+                Ok(false)
+            }
+        }
+    }
+}
+
+fn parsed(body: &[u8]) -> Result<Message, Fault> {
+    serde_json::from_slice(body).map_err(|_| Fault::Malformed("it is no JSON-RPC message"))
+}
+
+/// What a request holds beside the configured headers.
+pub struct Post<'a> {
+    pub headers: &'a [(String, String)],
+    pub body: &'a str,
+}
+
+pub fn post(to: &Configuration, sent: &Post) -> Result<Incoming, Fault> {
+    let fixed = [("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
+    open(to, Method::Post, &fixed, sent.headers, sent.body)
+}
+
+pub fn listen(to: &Configuration, headers: &[(String, String)]) -> Result<Incoming, Fault> {
+    open(to, Method::Get, &[("accept", "text/event-stream")], headers, "")
+}
+
+pub fn delete(to: &Configuration, headers: &[(String, String)]) -> Result<Incoming, Fault> {
+    open(to, Method::Delete, &[], headers, "")
+}
+
+fn open(to: &Configuration, method: Method, fixed: &[(&str, &str)], own: &[(String, String)], body: &str) -> Result<Incoming, Fault> {
+    let length = body.len().to_string();
+    let mut headers = vec![("user-agent", "ambit-bridge/0.1")];
+    if !body.is_empty() {
+        headers.push(("content-length", &length));
+    }
+    headers.extend(fixed);
+    headers.extend(own.iter().chain(&to.headers).map(|(name, value)| (name.as_str(), value.as_str())));
+    let answer = http_client::open(&Request { method, url: &to.url, headers: &headers, body: body.as_bytes() })?;
+    let media_type = answer.header("content-type").unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    let is_stream = media_type.eq_ignore_ascii_case("text/event-stream");
+    Ok(Incoming { answer, is_stream, held: Vec::new(), data: String::new(), received: 0, ended: false })
+}
+
+/// The message that answers request `id`. `aside` sees what comes before it.
+pub fn answer_to(incoming: &mut Incoming, id: u64, mut aside: impl FnMut(&Message)) -> Result<Message, Fault> {
+    let status = incoming.status();
+    for _ in 0..MAX_MESSAGES {
+        let message = match incoming.next() {
+            // An error's body is often a page for people.
+            Err(Fault::Malformed(_)) if status >= 300 => return Err(Fault::Status(status)),
+            other => other?,
+        };
+        let Some(message) = message else { break };
+        if answers(&message, id) {
+            return Ok(message);
+        }
+        aside(&message);
+    }
+    if status == 200 { Err(Fault::Lost("the server's answer ended before it came to the result".into())) } else { Err(Fault::Status(status)) }
+}
