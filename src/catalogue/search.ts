@@ -12,7 +12,7 @@ export interface SearchHit {
 
 export const searchLimits = { queryLength: 500, queryWords: 32, hits: 50, defaultHits: 10 } as const;
 
-/** Offers that are remembered by their numbers, over all snapshots; about 50 bytes each. */
+/** Offers that are remembered by their numbers, over all snapshots; some bytes each. */
 const membersKept = 500_000;
 
 /** A property deeper in a schema than this adds nothing to what a tool is found by. */
@@ -41,7 +41,10 @@ export class ToolSearch {
   readonly #state: Pick<CatalogueState, "grant" | "subscribe">;
   readonly #index = new TermIndex();
   readonly #numbers = new Map<LiveGrant, { readonly id: CatalogueId; readonly number: number }>();
-  readonly #members = new LRUCache<number, Members>({ maxSize: membersKept, sizeCalculation: ({ offers }) => 100 + offers.size });
+  readonly #members = new LRUCache<number, Members>({
+    maxSize: membersKept,
+    sizeCalculation: ({ isMember, list }) => 100 + list.length + (isMember.length >> 3),
+  });
   #mayHoldDead = false;
   /** Another whenever the number of a document may mean another one. */
   #numbering = 0;
@@ -59,7 +62,8 @@ export class ToolSearch {
     if (words.length === 0) return [];
     const members = this.#membersOf(offers);
     const scores = new Float64Array(this.#index.capacity);
-    for (const word of words) addScores(scores, this.#index.meanings(word), members);
+    const closest = new Float64Array(this.#index.capacity);
+    for (const word of words) addScores(scores, closest, this.#index.meanings(word), members);
     return best(scores, members, limit);
   }
 
@@ -67,8 +71,10 @@ export class ToolSearch {
     this.#forgetDead();
     const known = this.#members.get(snapshot);
     if (known?.numbering === this.#numbering) return known;
-    const offers = new Map(list.map((offer) => [this.#numberOf(offer), offer]));
-    const members = { numbering: this.#numbering, offers };
+    const numbers = Uint32Array.from(list, (offer) => this.#numberOf(offer));
+    const isMember = new Uint8Array(this.#index.capacity);
+    for (const number of numbers) isMember[number] = 1;
+    const members = { numbering: this.#numbering, list, numbers, isMember };
     this.#members.set(snapshot, members);
     return members;
   }
@@ -94,15 +100,20 @@ export class ToolSearch {
   }
 }
 
-/** A caller's offers by their documents' numbers. */
+/** A caller's offers, the numbers of their documents in the same order, and whether a number is one of these. */
 interface Members {
   readonly numbering: number;
-  readonly offers: ReadonlyMap<number, Offer>;
+  readonly list: readonly Offer[];
+  readonly numbers: Uint32Array;
+  readonly isMember: Uint8Array;
 }
 
-/** Adds what one word of the question says of each of the caller's tools: the closest of its meanings, by how few of the caller's tools have any. */
-const addScores = (scores: Float64Array, meanings: readonly Meaning[], { offers }: Members): void => {
-  const closest = new Float64Array(scores.length);
+/**
+ * Adds what one word of the question says of each of the caller's tools: the closest of its meanings, by how few of the caller's tools have any. `closest` is room to
+ * work in.
+ */
+const addScores = (scores: Float64Array, closest: Float64Array, meanings: readonly Meaning[], { numbers, isMember }: Members): void => {
+  closest.fill(0);
   let having = 0;
   const note = (document: number, value: number): void => {
     const known = closest[document] ?? 0;
@@ -111,22 +122,22 @@ const addScores = (scores: Float64Array, meanings: readonly Meaning[], { offers 
     closest[document] = value;
   };
   for (const { postings, share } of meanings) {
-    if (postings.size <= offers.size) {
-      for (const [document, weight] of postings) if (offers.has(document)) note(document, share * weight);
+    if (postings.size <= numbers.length) {
+      for (const [document, weight] of postings) if (isMember[document] === 1) note(document, share * weight);
     } else {
-      for (const document of offers.keys()) note(document, share * (postings.get(document) ?? 0));
+      for (const document of numbers) note(document, share * (postings.get(document) ?? 0));
     }
   }
-  const rarity = Math.log(1 + (offers.size - having + 0.5) / (having + 0.5));
-  for (const [document, value] of closest.entries()) if (value > 0) scores[document] = (scores[document] ?? 0) + rarity * value;
+  const rarity = Math.log(1 + (numbers.length - having + 0.5) / (having + 0.5));
+  for (const document of numbers) scores[document] = (scores[document] ?? 0) + rarity * (closest[document] ?? 0);
 };
 
-const best = (scores: Float64Array, { offers }: Members, limit: number): SearchHit[] => {
+const best = (scores: Float64Array, { list, numbers }: Members, limit: number): SearchHit[] => {
   const hits: SearchHit[] = [];
-  for (const [document, offer] of offers) {
-    const score = Math.round((scores[document] ?? 0) * 1000) / 1000;
+  for (const [index, offer] of list.entries()) {
+    const score = Math.round((scores[numbers[index] ?? 0] ?? 0) * 1000) / 1000;
     const last = hits[limit - 1];
-    if (score === 0 || (last && !isBefore({ offer, score }, last))) continue;
+    if (score === 0 || (last && (score < last.score || !isBefore({ offer, score }, last)))) continue;
     const place = hits.findLastIndex((hit) => !isBefore({ offer, score }, hit)) + 1;
     hits.splice(place, 0, { offer, score });
     if (hits.length > limit) hits.pop();
