@@ -6,6 +6,7 @@ import { askJson, type CatalogueAddress, textOf } from "./catalogue-client.ts";
 import { Exit, exitCodes, printable, type Terminal, tone } from "./terminal.ts";
 
 interface CallOptions extends CatalogueAddress {
+  readonly labels?: string;
   readonly json?: boolean;
 }
 
@@ -19,6 +20,7 @@ export const call = async (terminal: Terminal, name: string, given: string, opti
       jsonObject([
         ["name", name],
         ["arguments", parsed],
+        ...(options.labels === undefined ? [] : [["labels", parseJson(options.labels)] as const]),
       ]),
     ),
   );

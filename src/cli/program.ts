@@ -120,6 +120,7 @@ export const program = (terminal: Terminal): Command => {
     .description("call a tool through a running catalogue")
     .argument("<name>", "the declared name")
     .argument("[arguments]", "arguments as JSON, @FILE, or - for standard input", "{}")
+    .option("--labels <json>", "what is known of the arguments, by JSON pointer: see docs/catalogue.md")
     .addOption(urlOption())
     .addOption(tokenOption())
     .option("--json", "print the whole answer as JSON")
