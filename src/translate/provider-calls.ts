@@ -244,7 +244,8 @@ const withMark = (answer: CallAnswer, parts: readonly AnswerPart[]): readonly An
 };
 
 /**
- * Gemini reads an object: the value itself where the tool gave one. Google carries numbers as doubles, so that a value with an integer which is none stays the text.
+ * Gemini reads an object: the value itself where the text says nothing else. Google carries numbers as doubles, so that a value with an integer which is none stays
+ * the text.
  */
 const geminiResponse = (answer: CallAnswer, allowance: MediaAllowance): JsonObject => {
   const { id, name, structured, content, isError } = answer;
@@ -254,18 +255,15 @@ const geminiResponse = (answer: CallAnswer, allowance: MediaAllowance): JsonObje
     if (part.type === "text") return [];
     return [{ inlineData: { mimeType: part.type === "pdf" ? "application/pdf" : `image/${part.format}`, data: part.data } }];
   });
-  const value =
-    content === undefined && structured !== undefined && isExactInDoubles(structured) ? unwrapped(structured, answer.text) : undefined;
-  const response = isError ? { error: text } : { output: value === undefined || value === "" ? text : value };
+  const value = content === undefined ? valueSaid(structured, answer.text) : undefined;
+  const response = isError ? { error: text } : { output: value !== undefined && isExactInDoubles(value) ? value : text };
   return { ...(id === null ? {} : { id }), name, response, ...(attached.length === 0 ? {} : { parts: attached }) };
 };
 
-/** The value of `{"result": value}`, where that is only there to make an object of it: then the text is the value's. */
-const unwrapped = (structured: JsonValue, text: string): JsonValue => {
-  if (!isJsonObject(structured)) return structured;
-  const { result } = structured;
-  if (result === undefined || Object.keys(structured).length > 1) return structured;
-  return (typeof result === "string" ? result : compactJson(result)) === text ? result : structured;
+/** The value that a text is the JSON of: the structured one, or what stands in its `result` only to make an object of it. */
+const valueSaid = (structured: JsonValue | undefined, text: string): JsonValue | undefined => {
+  const candidates = isJsonObject(structured) ? [structured.result, structured] : [structured];
+  return candidates.find((value) => value !== undefined && typeof value !== "string" && compactJson(value) === text);
 };
 
 const isExactInDoubles = (value: JsonValue): boolean => {

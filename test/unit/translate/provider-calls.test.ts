@@ -229,6 +229,10 @@ describe("Gemini's answer", () => {
       answer: { text: '{"result":["a"]}', structured: { result: ["a"] } },
       response: { output: { result: ["a"] } },
     },
+    "is text where the text says something else than the value": {
+      answer: { text: "It is warm.", structured: { celsius: 25 } },
+      response: { output: "It is warm." },
+    },
     "is text where a number would be rounded": {
       answer: { text: '{"n":18446744073709551615}', structured: { n: 18446744073709551615n } },
       response: { output: '{"n":18446744073709551615}' },
