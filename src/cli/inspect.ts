@@ -2,6 +2,7 @@ import { stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import { Invalid } from "../api/errors.ts";
 import type { JsonObject } from "../api/json.ts";
+import { untypedExport } from "../api/untyped.ts";
 import type { ComponentInterface, WitFunction } from "../api/wit.ts";
 import { declarationOf } from "../declaration/declaration.ts";
 import { type DraftName, draftNames } from "../declaration/names.ts";
@@ -46,6 +47,8 @@ const imageOf = async (terminal: Terminal, component: string): Promise<string> =
 export interface Inspection {
   readonly digest: string;
   readonly docs: readonly string[];
+  /** Whether it lists tools itself besides (docs/untyped-tools.md). */
+  readonly listsTools: boolean;
   readonly functions: readonly InspectedFunction[];
   readonly imports: readonly {
     readonly id: string;
@@ -82,7 +85,15 @@ export const inspection = (described: ComponentInterface, digest: string): Inspe
       tooLarge.push({ interface: fn.interface, function: fn.name, reason: error.message });
     }
   }
-  return { digest, docs: described.docs.sources, functions, imports: described.imports, notOffered: [...notOffered, ...tooLarge] };
+  const listsTools = untypedExport(described) !== null;
+  return {
+    digest,
+    docs: described.docs.sources,
+    listsTools,
+    functions,
+    imports: described.imports,
+    notOffered: [...notOffered, ...tooLarge],
+  };
 };
 
 const inspectedFunction = (fn: WitFunction, draft: DraftName | undefined): InspectedFunction => {
@@ -103,6 +114,7 @@ const inspectedFunction = (fn: WitFunction, draft: DraftName | undefined): Inspe
 const inspectionText = (terminal: Terminal, report: Inspection, file: string): string => {
   const strong = (text: string) => tone(terminal, "strong", text);
   const lines = [`${strong(file)} ${report.digest}`, "", strong(`Offers ${report.functions.length} functions as tools`)];
+  if (report.listsTools) lines.push("  and tools that it lists itself when it runs: `ambit draft` asks for them");
   for (const fn of report.functions) {
     lines.push(
       `  ${strong(printable(fn.name ?? "(no usable name)"))}  ${printable(fn.description) || tone(terminal, "warn", "no documentation: a person must write a description before approval")}`,

@@ -41,18 +41,6 @@ export const offeredFunctions = (component: ComponentInterface, exclude: readonl
   return { offered, notOffered, unmatchedExclusions: exclude.filter((entry) => !matched.has(entry)) };
 };
 
-/** One function among those of a component: null where it is not offered, with the reason if the component has it. */
-export const findOffered = (
-  { offered, notOffered }: Pick<OfferedFunctions, "offered" | "notOffered">,
-  wanted: { readonly interface?: string; readonly function?: string },
-): { readonly fn: WitFunction | null; readonly notOffered?: string } => {
-  const id = wanted.interface ?? null;
-  const fn = offered.find((one) => one.interface === id && one.name === wanted.function);
-  if (fn) return { fn };
-  const refusal = notOffered.find((one) => one.interface === id && one.function === wanted.function);
-  return refusal ? { fn: null, notOffered: refusal.reason } : { fn: null };
-};
-
 const reasonAgainstAll = (component: ComponentInterface): string | undefined => {
   const server = component.exports.find(({ id }) => /^wasi:http\/(incoming-handler|handler)(@|$)/.test(id));
   if (server) return `the component exports ${server.id}, so it is a server and not a tool`;
