@@ -4,8 +4,8 @@ import { type Refusal, valueAt } from "../grants/gates.ts";
 import { isWithin, type Label, type Labels, noLabels, type Sensitivity, sensitivities, unlabelled } from "../grants/labels.ts";
 
 const mostLabels = 256;
-/** Distinct ones of a call, one fewer than a label may have: what the tool answers has its own beside them, and may be labelled so in the next call. */
-const mostSources = 255;
+/** Distinct ones of a call: each tool that a value went through adds one. */
+const mostSources = 256;
 const longestPointer = 1024;
 /** As long as a grant's rule may name one. */
 const longestSource = 512;
@@ -88,7 +88,7 @@ const isSensitivity = (value: JsonValue): value is Sensitivity => sensitivities.
 
 const isSources = (value: JsonValue | readonly string[]): value is readonly string[] =>
   Array.isArray(value) &&
-  value.length <= mostSources + 1 &&
+  value.length <= mostSources &&
   value.every((source) => typeof source === "string" && source !== "" && source.length <= longestSource);
 
 const malformed = (at: string, message: string): Invalid => new Invalid("LabelsMalformed", `${message} (/labels${at})`, `/labels${at}`);
