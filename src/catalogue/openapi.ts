@@ -131,6 +131,7 @@ const paths = {
     post: {
       operationId: "mcp",
       summary: "The Model Context Protocol's Streamable HTTP: one JSON-RPC message, or a batch where its revision has them.",
+      parameters: [query("search", "Lists the search as a tool among the others, or `only` that.", { enum: ["true", "only"] })],
       requestBody: { required: true, content: json({ type: ["object", "array"] }) },
       responses: {
         "200": {
