@@ -1,8 +1,11 @@
+import { changesExport } from "../../api/untyped.ts";
 import type { ClusterObject, ResourceType } from "../../kube/object.ts";
+import type { StoredComponent } from "../component-store.ts";
 import { labels } from "../names.ts";
 import { type ComponentObjects, componentObjects, type HostSettings } from "./desired.ts";
 import { controlled, isFault, isTool, type Seen } from "./gather.ts";
 import { configMaps, type Deployment, deployments, services } from "./kinds.ts";
+import type { Code } from "./pod-template.ts";
 
 /** Keeps a Workload until its tools are withdrawn and its sandboxes have ended. */
 export const workloadFinalizer = "ambit.dev/workload";
@@ -51,7 +54,7 @@ const decideRunning = (seen: Seen, settings: HostSettings, now: number): Plan =>
     if (isFault(found) || !isTool(found)) return [];
     const running = deploymentOf(seen, component.name)?.spec?.replicas ?? 0;
     const replicas = !workload.spec.suspend ? workload.spec.replicas : isWithdrawing ? running : 0;
-    return [{ name: component.name, replicas, objects: componentObjects(workload, component, found.stored.digest, replicas, settings) }];
+    return [{ name: component.name, replicas, objects: componentObjects(workload, component, codeOf(found.stored), replicas, settings) }];
   });
   return {
     finalizer: true,
@@ -86,6 +89,8 @@ const withdrawal = (grants: number): Wait => ({
   message: `${grants} of its tools are being withdrawn before its sandboxes stop`,
   retryAfterMs: 5_000,
 });
+
+const codeOf = ({ digest, interface: described }: StoredComponent): Code => ({ digest, watches: changesExport(described) !== null });
 
 /** What is to stop need not wait to be judged. */
 const judging = ({ workload, unjudgedGrants }: Seen): Wait | null =>

@@ -1,9 +1,8 @@
-import type { Sha256Digest } from "../../api/digest.ts";
 import type { Workload, WorkloadComponent } from "../../api/generated/workload.ts";
 import type { Desired } from "../../kube/apply.ts";
 import { ambitNamespace, componentLabels, componentObjectName, hostPort, labels, managedByAmbit, ownPods } from "../names.ts";
 import { configHash, hostConfigText, hostPlaces } from "./host-config.ts";
-import { type HostImage, podTemplate } from "./pod-template.ts";
+import { type Code, type HostImage, podTemplate } from "./pod-template.ts";
 
 /** What is the same for all hosts of a cluster. */
 export interface HostSettings extends HostImage {
@@ -21,18 +20,18 @@ export interface ComponentObjects {
   readonly disruptionBudget: Desired | null;
 }
 
-/** Of one component that runs code with this digest. `replicas` may be less than the spec asks for: none while it is suspended. */
+/** Of one component that runs this code. `replicas` may be less than the spec asks for: none while it is suspended. */
 export const componentObjects = (
   workload: Workload,
   component: WorkloadComponent,
-  digest: Sha256Digest,
+  code: Code,
   replicas: number,
   settings: HostSettings,
 ): ComponentObjects => {
   const ownLabels = componentLabels(workload.metadata.name, component.name);
   const name = componentObjectName(workload.metadata.name, component.name);
   const metadata = { name, namespace: workload.metadata.namespace ?? "default", labels: ownLabels };
-  const config = hostConfigText(component, digest, settings.rootKey);
+  const config = hostConfigText(component, code.digest, settings.rootKey);
   const configName = `${name}-${configHash(config)}`;
   return {
     configMap: { metadata: { ...metadata, name: configName }, immutable: true, data: { [hostPlaces.configFile]: config } },
@@ -54,7 +53,7 @@ export const componentObjects = (
         selector: { matchLabels: ownLabels },
         // No pod goes before another is ready in its place.
         strategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
-        template: podTemplate(workload, component, digest, configName, settings),
+        template: podTemplate(workload, component, code, configName, settings),
       },
     },
     disruptionBudget:

@@ -26,23 +26,23 @@ const hostMemory = 256;
 const cacheSize = "1Gi";
 const ephemeralSize = "1Gi";
 
+/** What a pod runs: `watches` where its component has an instance that waits for changes besides those that serve calls. */
+export interface Code {
+  readonly digest: Sha256Digest;
+  readonly watches: boolean;
+}
+
 /**
  * The pod of a component: satisfies the Pod Security Standard *restricted*, has no token, no service links, no DNS and nothing to write to but its cache and its volumes.
  */
-export const podTemplate = (
-  workload: Workload,
-  component: WorkloadComponent,
-  digest: Sha256Digest,
-  configMap: string,
-  host: HostImage,
-): object => {
+export const podTemplate = (workload: Workload, component: WorkloadComponent, code: Code, configMap: string, host: HostImage): object => {
   const { pod = {} } = workload.spec;
   return {
     metadata: {
       labels: {
         ...pod.labels,
         ...componentLabels(workload.metadata.name, component.name),
-        [labels.digest]: shortDigest(digest),
+        [labels.digest]: shortDigest(code.digest),
       },
       annotations: {
         ...pod.annotations,
@@ -66,7 +66,7 @@ export const podTemplate = (
       },
       ...(host.pullSecrets.length > 0 ? { imagePullSecrets: host.pullSecrets.map((name) => ({ name })) } : {}),
       ...placement(workload.spec),
-      containers: [container(component, host)],
+      containers: [container(component, code, host)],
       volumes: [
         { name: "ambit-config", configMap: { name: configMap } },
         { name: "ambit-cache", emptyDir: { sizeLimit: cacheSize } },
@@ -82,7 +82,7 @@ const placement = ({ pod = {} }: WorkloadSpec): object => {
   return Object.fromEntries(Object.entries(written).filter(([, value]) => value !== undefined));
 };
 
-const container = (component: WorkloadComponent, { image, pullPolicy }: HostImage): object => ({
+const container = (component: WorkloadComponent, code: Code, { image, pullPolicy }: HostImage): object => ({
   name: hostContainer,
   image,
   imagePullPolicy: pullPolicy,
@@ -109,7 +109,7 @@ const container = (component: WorkloadComponent, { image, pullPolicy }: HostImag
     readOnlyRootFilesystem: true,
     capabilities: { drop: ["ALL"] },
   },
-  resources: resourcesOf(component),
+  resources: resourcesOf(component, code),
   volumeMounts: [
     { name: "ambit-config", mountPath: hostPlaces.config, readOnly: true },
     { name: "ambit-cache", mountPath: hostPlaces.cache },
@@ -118,9 +118,9 @@ const container = (component: WorkloadComponent, { image, pullPolicy }: HostImag
 });
 
 /** The memory limit has room for as many instances as run at once, each as large as it may become; what is asked for is what a host takes when nothing runs. */
-const resourcesOf = ({ limits, resources }: WorkloadComponent): object => {
+const resourcesOf = ({ limits, resources }: WorkloadComponent, { watches }: Code): object => {
   const { memoryBytes, concurrency } = hostLimits(limits);
-  const memory = hostMemory + Math.ceil(memoryBytes / 1024 ** 2) * concurrency;
+  const memory = hostMemory + Math.ceil(memoryBytes / 1024 ** 2) * (concurrency + (watches ? 1 : 0));
   return {
     requests: { cpu: "50m", memory: "128Mi", ...resources?.requests },
     limits: { cpu: String(Math.min(concurrency, 4)), memory: `${memory}Mi`, ...resources?.limits },

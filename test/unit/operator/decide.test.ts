@@ -13,7 +13,7 @@ const plan = (of: Seen): Plan => decide(of, settings, now);
 const removed = ({ remove }: Plan): string[] => remove.map(({ type, object }) => `${type.kind} ${object.metadata.name}`);
 
 const configNow = (of: ReturnType<typeof workload>): string =>
-  componentObjects(of, of.spec.components[0] ?? component(), digest, 1, settings).configMap.metadata.name;
+  componentObjects(of, of.spec.components[0] ?? component(), { digest, watches: false }, 1, settings).configMap.metadata.name;
 
 describe("what is to be done for a Workload", () => {
   test("every component with tools runs behind the policy, with as many pods as the spec says", () => {

@@ -16,7 +16,7 @@ const sent = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 describe("the objects of a component", () => {
   test("of a Workload that says no more than it must", () => {
     const of = workload();
-    assert.deepEqual(sent(componentObjects(of, first(of), digest, 1, settings)), golden("plain"));
+    assert.deepEqual(sent(componentObjects(of, first(of), { digest, watches: false }, 1, settings)), golden("plain"));
   });
 
   test("of a Workload that says all it can", () => {
@@ -54,7 +54,7 @@ describe("the objects of a component", () => {
       },
     });
     const image = { ...settings, pullPolicy: "Always", pullSecrets: ["registry"] } as const;
-    assert.deepEqual(sent(componentObjects(of, first(of), digest, 3, image)), golden("full"));
+    assert.deepEqual(sent(componentObjects(of, first(of), { digest, watches: false }, 3, image)), golden("full"));
   });
 
   test("the policy before all sandboxes of a namespace lets nothing out", () => {
@@ -63,7 +63,7 @@ describe("the objects of a component", () => {
 
   test("another configuration is another ConfigMap, and where nothing in it changes, the pods stay", () => {
     const template = (of: Workload) => {
-      const { configMap, deployment } = componentObjects(of, first(of), digest, 1, settings);
+      const { configMap, deployment } = componentObjects(of, first(of), { digest, watches: false }, 1, settings);
       return { name: configMap.metadata.name, deployment: JSON.stringify(deployment) };
     };
     const before = template(workload());
@@ -73,4 +73,13 @@ describe("the objects of a component", () => {
     assert.notEqual(other.name, before.name);
     assert.notEqual(other.deployment, before.deployment);
   });
+});
+
+test("a component that waits for changes has memory for one instance more", () => {
+  const of = workload();
+  const limitOf = (watches: boolean): string | undefined => {
+    const { deployment } = componentObjects(of, first(of), { digest, watches }, 1, settings);
+    return /"limits":\{"cpu":"4","memory":"(\w+)"/.exec(JSON.stringify(deployment))?.[1];
+  };
+  assert.deepEqual([limitOf(false), limitOf(true)], ["1280Mi", "1536Mi"]);
 });
