@@ -27,6 +27,8 @@ export interface ProviderRules {
   /** Of the root's properties, which are the parameters; null for none. */
   readonly parameterPattern: RegExp | null;
   readonly refusedAtRoot: readonly string[];
+  /** Whether such keywords may stand beside properties, which alone are sent then. */
+  readonly besideProperties: boolean;
   /** UTF-16 code units; null where none is known. */
   readonly longestDescription: number | null;
   readonly mostTools: number | null;
@@ -39,6 +41,7 @@ const anthropic: ProviderRules = {
   propertyPattern: /^[a-zA-Z0-9_.-]{1,64}$/,
   parameterPattern: null,
   refusedAtRoot: ["oneOf", "anyOf", "allOf"],
+  besideProperties: false,
   longestDescription: null,
   mostTools: 10_000,
   circlesMustEnd: false,
@@ -49,6 +52,7 @@ const openAi: ProviderRules = {
   propertyPattern: null,
   parameterPattern: null,
   refusedAtRoot: ["oneOf", "anyOf", "allOf", "enum", "not"],
+  besideProperties: false,
   longestDescription: 1024,
   mostTools: 128,
   circlesMustEnd: false,
@@ -62,7 +66,8 @@ export const providerRules: Readonly<Record<ProviderFormat, ProviderRules>> = {
     namePattern: /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$/,
     propertyPattern: null,
     parameterPattern: /^[a-zA-Z_][a-zA-Z0-9_]{0,63}$/,
-    refusedAtRoot: [],
+    refusedAtRoot: ["oneOf", "anyOf", "allOf"],
+    besideProperties: true,
     longestDescription: null,
     mostTools: 512,
     circlesMustEnd: true,
@@ -74,6 +79,7 @@ export const providerRules: Readonly<Record<ProviderFormat, ProviderRules>> = {
     propertyPattern: null,
     parameterPattern: null,
     refusedAtRoot: [],
+    besideProperties: true,
     longestDescription: null,
     mostTools: null,
     circlesMustEnd: false,
@@ -94,12 +100,13 @@ export const lintDeclaration = (declaration: Declaration, provider: ProviderForm
   if (parameters.type !== "object") {
     breaches.push({ rule: "RootType", where: "/parameters/type", message: 'the schema\'s root must have the type "object"' });
   }
+  const hasProperties = isJsonObject(parameters.properties) && Object.keys(parameters.properties).length > 0;
   for (const keyword of rules.refusedAtRoot) {
-    if (parameters[keyword] === undefined) continue;
+    if (parameters[keyword] === undefined || (rules.besideProperties && hasProperties)) continue;
     breaches.push({
       rule: "RootKeyword",
       where: `/parameters/${keyword}`,
-      message: `${provider} takes no ${keyword} at the schema's root`,
+      message: `${provider} takes no ${keyword} at the schema's root${rules.besideProperties ? " without properties" : ""}`,
     });
   }
   if (rules.parameterPattern && isJsonObject(parameters.properties)) {

@@ -190,7 +190,11 @@ describe("a tool that can't be made so is left out for that provider alone:", ()
       leftOut: keys("anthropic", "openai-chat", "openai-responses", "bedrock"),
     },
     "alternatives at the root": {
-      declaration: tool({}, { anyOf: [{}] }),
+      declaration: tool({}, { anyOf: [{ properties: { a: {} } }] }),
+      leftOut: keys("anthropic", "openai-chat", "openai-responses", "bedrock", "gemini"),
+    },
+    "alternatives at the root beside properties, which Gemini is given alone": {
+      declaration: tool({ a: {}, b: {} }, { anyOf: [{ required: ["a"] }, { required: ["b"] }] }),
       leftOut: keys("anthropic", "openai-chat", "openai-responses", "bedrock"),
     },
     "a description of 1,025 characters": {
