@@ -28,13 +28,14 @@ export interface DraftOptions {
  */
 export const draftGrant = ({ namespace, workload, component, fn, name }: DraftOptions): ToolGrant => {
   const { description, parameters } = isUntyped(fn) ? ownWords(fn) : declarationOf(fn, name ?? "");
-  const identity = isUntyped(fn)
-    ? { workload, component, tool: fn.name }
-    : { workload, component, interface: fn.interface, function: fn.name };
   return {
     apiVersion: "ambit.dev/v1alpha1",
     kind: "ToolGrant",
-    metadata: { name: draftObjectName(identity), namespace, labels: { [draftLabel]: "true", [workloadLabel]: labelValue(workload) } },
+    metadata: {
+      name: draftName(workload, component, fn),
+      namespace,
+      labels: { [draftLabel]: "true", [workloadLabel]: labelValue(workload) },
+    },
     spec: {
       tool: grantedTool(workload, component, fn),
       declaration: { name: name ?? "", description: description.length <= longestDescription ? description : "", parameters },
@@ -101,6 +102,12 @@ const besideReference: ReadonlySet<string> = new Set([
   "default",
   "examples",
 ]);
+
+/** The object name of the draft for this tool. */
+export const draftName = (workload: string, component: string, fn: ToolDefinition): string =>
+  draftObjectName(
+    isUntyped(fn) ? { workload, component, tool: fn.name } : { workload, component, interface: fn.interface, function: fn.name },
+  );
 
 /** `<workload>-<tool>-<eight digits>`, the digits from the whole identity, so that `Foo` and `foo` are two objects. */
 export const draftObjectName = (identity: ToolIdentity): string => {

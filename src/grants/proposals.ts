@@ -4,7 +4,7 @@ import type { JsonObject } from "../api/json.ts";
 import { isUntyped, type ToolDefinition } from "../api/untyped.ts";
 import { draftNames } from "../declaration/names.ts";
 import { assertUsableSchema } from "../translate/schema-usable.ts";
-import { draftGrant } from "./draft.ts";
+import { type DraftOptions, draftGrant } from "./draft.ts";
 
 /** Everything that a Workload offers as far as it is known. */
 export interface OfferedTools {
@@ -24,7 +24,17 @@ export interface Proposal {
 }
 
 /** A draft for each tool of a Workload, their names unlike each other's. Whether a tool has a grant already is for the caller to see. */
-export const proposeGrants = ({ namespace, workload, components }: OfferedTools): Proposal[] => {
+export const proposeGrants = (offered: OfferedTools): Proposal[] => proposals(offered).map(({ propose }) => propose());
+
+/** A tool, and the draft for it: made when it is asked for, since a component may list thousands and few of them are drafted at once. */
+export interface Proposable {
+  readonly component: string;
+  readonly fn: ToolDefinition;
+  readonly propose: () => Proposal;
+}
+
+/** As `proposeGrants`. */
+export const proposals = ({ namespace, workload, components }: OfferedTools): Proposable[] => {
   const all = components.flatMap(({ component, offered }) =>
     offered.map((fn) => ({ name: fn.name, form: fn.form, interface: isUntyped(fn) ? component : fn.interface, component, fn })),
   );
@@ -32,21 +42,27 @@ export const proposeGrants = ({ namespace, workload, components }: OfferedTools)
   return all.map((tool) => {
     const { component, fn } = tool;
     const name = names.get(tool);
-    try {
-      const grant = draftGrant({ namespace, workload, component, fn, name: name?.name ?? null });
-      const asks = [
-        ...(name?.name === null ? [name.message] : []),
-        ...(grant.spec.declaration.description === ""
-          ? ["the component documents nothing here, or more than a description may have: write spec.declaration.description"]
-          : []),
-        ...(isUntyped(fn) ? unusable(grant.spec.declaration.parameters) : []),
-      ];
-      return { component, fn, grant, asks };
-    } catch (error) {
-      if (!(error instanceof Invalid)) throw error;
-      return { component, fn, grant: null, asks: [error.message] };
-    }
+    const draft = { namespace, workload, component, fn, name: name?.name ?? null };
+    return { component, fn, propose: () => proposal(draft, name?.name === null ? [name.message] : []) };
   });
+};
+
+const proposal = (draft: DraftOptions, asksOfName: readonly string[]): Proposal => {
+  const { component, fn } = draft;
+  try {
+    const grant = draftGrant(draft);
+    const asks = [
+      ...asksOfName,
+      ...(grant.spec.declaration.description === ""
+        ? ["the component documents nothing here, or more than a description may have: write spec.declaration.description"]
+        : []),
+      ...(isUntyped(fn) ? unusable(grant.spec.declaration.parameters) : []),
+    ];
+    return { component, fn, grant, asks };
+  } catch (error) {
+    if (!(error instanceof Invalid)) throw error;
+    return { component, fn, grant: null, asks: [error.message] };
+  }
 };
 
 /** What keeps a schema that the far side wrote from judging arguments: a person may write a narrower one in its place. */

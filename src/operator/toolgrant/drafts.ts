@@ -1,9 +1,9 @@
 import type { ToolGrant } from "../../api/generated/toolgrant.ts";
 import type { ToolDefinition } from "../../api/untyped.ts";
-import { draftLabel } from "../../grants/draft.ts";
+import { draftLabel, draftName } from "../../grants/draft.ts";
 import { grantText } from "../../grants/grant-digest.ts";
 import { grantedTool, toolText } from "../../grants/granted-tool.ts";
-import { proposeGrants } from "../../grants/proposals.ts";
+import { proposals } from "../../grants/proposals.ts";
 import type { ClusterToolGrant } from "../kinds.ts";
 
 export interface SeenTools {
@@ -36,30 +36,34 @@ export const decideDrafts = ({ namespace, workload, exists, draftGrants, compone
   const drafts = grants.filter(isUnreviewedDraft);
   if (!exists) return { create: [], refresh: [], sweep: drafts, leftToPersons: 0 };
   const known = [...components].flatMap(([component, offered]) => (offered ? [{ component, offered }] : []));
-  const proposals = proposeGrants({ namespace, workload, components: known });
-  const wanted = new Map(proposals.flatMap(({ grant }) => (grant ? [[toolText(grant.spec.tool), grant] as const] : [])));
-  const offered = new Set(proposals.map(({ component, fn }) => toolText(grantedTool(workload, component, fn))));
+  const tools = new Map(
+    proposals({ namespace, workload, components: known }).map(
+      (tool) => [toolText(grantedTool(workload, tool.component, tool.fn)), tool] as const,
+    ),
+  );
   const granted = new Set(grants.map(({ spec }) => toolText(spec.tool)));
 
-  const missing = draftGrants ? [...wanted].filter(([tool]) => !granted.has(tool)).map(([, grant]) => grant) : [];
+  const missing = draftGrants ? [...tools].flatMap(([text, tool]) => (granted.has(text) ? [] : [tool])) : [];
   const counts = new Map<string, number>();
   for (const { spec } of drafts) counts.set(spec.tool.component, (counts.get(spec.tool.component) ?? 0) + 1);
   const create = missing
-    .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
-    .filter(({ spec: { tool } }) => {
-      const count = (counts.get(tool.component) ?? 0) + 1;
-      counts.set(tool.component, count);
-      return count <= mostDrafts;
+    .map((tool) => ({ ...tool, name: draftName(workload, tool.component, tool.fn) }))
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap(({ component, propose }) => {
+      const count = counts.get(component) ?? 0;
+      const grant = count < mostDrafts ? propose().grant : null;
+      if (grant === null) return [];
+      counts.set(component, count + 1);
+      return [grant];
     });
   const refresh = drafts.flatMap((live) => {
-    const grant = wanted.get(toolText(live.spec.tool));
+    const grant = tools.get(toolText(live.spec.tool))?.propose().grant;
     return grant && live.metadata.name === grant.metadata.name && grantText(live.spec) !== grantText(grant.spec)
       ? [{ live, wanted: grant }]
       : [];
   });
-  const isVanished = ({ spec: { tool } }: ClusterToolGrant) => components.get(tool.component) !== null && !offered.has(toolText(tool));
-  const undeclarable = proposals.filter(({ grant }) => grant === null).length;
-  return { create, refresh, sweep: drafts.filter(isVanished), leftToPersons: missing.length - create.length + undeclarable };
+  const isVanished = ({ spec: { tool } }: ClusterToolGrant) => components.get(tool.component) !== null && !tools.has(toolText(tool));
+  return { create, refresh, sweep: drafts.filter(isVanished), leftToPersons: missing.length - create.length };
 };
 
 /** As far as it says itself; whether a person touched it is another question. */
