@@ -66,17 +66,10 @@ export const observeTool = async (
   try {
     const named = await fetchSoon(reader, workload, component, signal);
     remember(reader, named);
-    const images = new Map([[named.digest, named.resolved]]);
-    const codes = [codeOf(reader.listings, workload, component, named, tool)].filter((code) => code !== null);
-    for (const digest of otherCode(pods, named.digest)) {
-      // What a process before this one observed is in the status.
-      const image = reader.images.get(digest) ?? grant.status?.images?.find((known) => known.component === digest)?.image;
-      const older = image === undefined ? null : await olderCode(reader, workload, { ...component, image }, signal);
-      const isIt = older?.digest === digest;
-      const code = isIt ? codeOf(reader.listings, workload, component, older, tool) : codeBefore(grant, workload, digest);
-      if (code) codes.push(code);
-      if (image !== undefined && (code || isIt)) images.set(digest, image);
-    }
+    const code = codeOf(reader.listings, workload, component, named, tool);
+    const others = await runningCode(reader, grant, workload, component, otherCode(pods, named.digest), signal);
+    const codes = code ? [code, ...others.codes] : others.codes;
+    const images = new Map([[named.digest, named.resolved], ...others.images]);
     if (codes.length === 0) throw new Waiting("NotListed", "no host has told yet which tools the component lists", retryMs);
     return {
       observed: { codes },
@@ -89,7 +82,8 @@ export const observeTool = async (
     const reason = { code: thrown.code, message: `${tool.workload}/${tool.component}: ${thrown.message}` };
     if (!(thrown instanceof Transient || thrown instanceof Waiting)) return absent(reason.code, reason.message);
     const passing = { ...reason, retryAfterMs: thrown instanceof Waiting ? thrown.retryAfterMs : retryMs };
-    return { ...(asObserved(grant, workload) ?? absent(reason.code, reason.message)), passing };
+    const known = asObserved(grant, workload) ?? (await stillRunning(reader, grant, workload, component, pods, signal));
+    return { ...(known ?? absent(reason.code, reason.message)), passing };
   }
 };
 
@@ -112,6 +106,45 @@ const asObserved = ({ metadata, status }: ClusterToolGrant, workload: ClusterWor
     if (thrown instanceof Invalid) return null;
     throw thrown;
   }
+};
+
+/**
+ * Of a Workload whose code can't be read yet, the code that ready pods run: a pull that takes its time withdraws no tool that serves. It is judged under the reach that the Workload gives now. No
+ * version of the Workload goes with it, so that what it names is held until it was judged itself.
+ */
+const stillRunning = async (
+  reader: ComponentReader,
+  grant: ClusterToolGrant,
+  workload: ClusterWorkload,
+  component: WorkloadComponent,
+  pods: readonly Pod[],
+  signal: AbortSignal,
+): Promise<FarSide | null> => {
+  const { codes, images } = await runningCode(reader, grant, workload, component, otherCode(pods, null), signal);
+  return codes.length > 0 ? { observed: { codes }, images: new Map(images) } : null;
+};
+
+/** What is true of the tool in code that pods run and the Workload doesn't name, and the images of that code. */
+const runningCode = async (
+  reader: ComponentReader,
+  grant: ClusterToolGrant,
+  workload: ClusterWorkload,
+  component: WorkloadComponent,
+  digests: readonly Sha256Digest[],
+  signal: AbortSignal,
+): Promise<{ codes: ObservedCode[]; images: [Sha256Digest, string][] }> => {
+  const codes: ObservedCode[] = [];
+  const images: [Sha256Digest, string][] = [];
+  for (const digest of digests) {
+    // What a process before this one observed is in the status.
+    const image = reader.images.get(digest) ?? grant.status?.images?.find((known) => known.component === digest)?.image;
+    const older = image === undefined ? null : await olderCode(reader, workload, { ...component, image }, signal);
+    const isIt = older?.digest === digest;
+    const code = isIt ? codeOf(reader.listings, workload, component, older, grant.spec.tool) : codeBefore(grant, workload, digest);
+    if (code) codes.push(code);
+    if (image !== undefined && (code || isIt)) images.push([digest, image]);
+  }
+  return { codes, images };
 };
 
 /** Older code that can't be read now, if it was observed when nothing else was. */
@@ -155,7 +188,7 @@ const codeOf = (
   return { digest: stored.digest, reach, ...findTool(offering, tool) };
 };
 
-const otherCode = (pods: readonly Pod[], named: Sha256Digest): Sha256Digest[] => {
+const otherCode = (pods: readonly Pod[], named: Sha256Digest | null): Sha256Digest[] => {
   const running = pods.filter(isReady).map(({ metadata }) => metadata.annotations?.[podAnnotations.delivered] ?? "");
   return [...new Set(running)].filter(isSha256Digest).filter((digest) => digest !== named);
 };

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sha256Of } from "../../../../src/api/digest.ts";
-import { Stalled } from "../../../../src/api/errors.ts";
+import { Stalled, Waiting } from "../../../../src/api/errors.ts";
 import { definitionDigest, definitionText } from "../../../../src/grants/definition.ts";
 import type { ComponentStore, StoredComponent } from "../../../../src/operator/component-store.ts";
 import { workloadVersion } from "../../../../src/operator/judged.ts";
-import type { ClusterToolGrant, ClusterWorkload } from "../../../../src/operator/kinds.ts";
+import type { ClusterToolGrant, ClusterWorkload, Pod } from "../../../../src/operator/kinds.ts";
+import { podAnnotations } from "../../../../src/operator/names.ts";
 import { ToolListings } from "../../../../src/operator/tool-listings.ts";
 import { observeTool } from "../../../../src/operator/toolgrant/observe.ts";
 import { code, grantOf, listIssues, reach } from "../../grants/issues-tool.ts";
@@ -82,4 +83,35 @@ test("what a person must mend is not passed over for what was observed before", 
   assert.deepEqual(observed.codes, []);
   assert.equal(observed.absent?.code, "ImageNotFound");
   assert.equal(passing, undefined);
+});
+
+test("code that ready pods run still counts while that which the Workload names is being pulled, and stands for no version of the Workload", async () => {
+  const running: StoredComponent = {
+    digest: code,
+    resolved: "before",
+    interface: { imports: [], exports: [], functions: [listIssues()], isAsynchronous: false, docs: { sources: [] } },
+    bytes: async () => new Uint8Array(),
+  };
+  const pulling: ComponentStore = {
+    fetch: async (_, { image }) => {
+      if (image !== "before") throw new Waiting("Pulling", "it is being pulled", 1000);
+      return running;
+    },
+  };
+  const pod = {
+    metadata: { name: "p", annotations: { [podAnnotations.delivered]: code } },
+    status: { conditions: [{ type: "Ready", status: "True" }] },
+  } as unknown as Pod;
+  const reader = { components: pulling, clock: new ManualClock(), listings: new ToolListings(), images: new Map([[code, "before"]]) };
+  const widened = {
+    ...workload,
+    spec: { ...workload.spec, components: [{ name: "github", image: "i", localResources: { allowedHosts: ["example.com"] } }] },
+  } as unknown as ClusterWorkload;
+  const seen = await observeTool(reader, grantSeen({ workload: "w/1" }), widened, [pod], new AbortController().signal);
+  assert.deepEqual(
+    seen.observed.codes.map(({ digest, fn, reach: now }) => [digest, fn && definitionDigest(fn), now.hosts]),
+    [[code, definitionDigest(listIssues()), ["example.com"]]],
+  );
+  assert.equal(seen.workload, undefined);
+  assert.equal(seen.passing?.code, "Pulling");
 });
