@@ -43,7 +43,10 @@ state = "${places.run}/containerd"
   SystemdCgroup = false
 `;
 
-/** Pods on one bridge, nothing masqueraded: whoever is reached sees the pod's own address. */
+/**
+ * Pods on one bridge, nothing masqueraded: whoever is reached sees the pod's own address. Pods have IPv4 alone, as the cluster: kube-router heeds none of the link-local addresses of IPv6 that
+ * every interface gets by itself, by which pods of one node would reach each other past every policy.
+ */
 export const cniConfig = (places: NodePlaces): string =>
   JSON.stringify({
     cniVersion: "1.0.0",
@@ -62,6 +65,7 @@ export const cniConfig = (places: NodePlaces): string =>
           routes: [{ dst: "0.0.0.0/0" }],
         },
       },
+      { type: "tuning", sysctl: { "net.ipv6.conf.all.disable_ipv6": "1", "net.ipv6.conf.default.disable_ipv6": "1" } },
       { type: "portmap", capabilities: { portMappings: true } },
     ],
   });

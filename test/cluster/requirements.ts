@@ -17,7 +17,7 @@ const programs: Readonly<Record<string, string>> = {
 };
 
 const cniPackage = "containernetworking-plugins";
-const cniPlugins = ["bridge", "host-local", "loopback", "portmap"];
+const cniPlugins = ["bridge", "host-local", "loopback", "portmap", "tuning"];
 
 /** Where distributions and vendors put the plugins. */
 const cniFolders = ["/usr/lib/cni", "/opt/cni/bin", "/usr/libexec/cni"];

@@ -126,6 +126,14 @@ describe("what a sandbox reaches", { skip: reason ?? false }, () => {
 
   const podOf = async (workload: string): Promise<string> => (await ground.onlyPodOf(workload)).metadata.name;
 
+  /** Every address that the pod's network has, but those of its loopback. */
+  const addressesIn = async (pod: string): Promise<string[]> => {
+    const [file, ...args] = await ground.node.commandInPod(ground.namespace, pod);
+    const { stdout } = await promisify(execFile)(file, [...args, "ip", "--json", "addr"]);
+    const links: readonly { ifname: string; addr_info: readonly { local: string }[] }[] = JSON.parse(stdout);
+    return links.flatMap(({ ifname, addr_info }) => (ifname === "lo" ? [] : addr_info.map(({ local }) => local)));
+  };
+
   /** Which of the targets a hostile process in the network of that pod reaches. */
   const reachedFrom = async (pod: string, targets: readonly string[]): Promise<Record<string, boolean>> => {
     const [file, ...args] = await ground.node.commandInPod(ground.namespace, pod);
@@ -170,6 +178,7 @@ describe("what a sandbox reaches", { skip: reason ?? false }, () => {
     for (const to of [`tcp ${first} 80`, `tcp ${first} 81`, `tcp ${second} 80`, `tcp ${registry.replace(":", " ")}`])
       assert.ok(passed.includes(to), `packets that pass are counted: ${to} in ${passed.join(", ")}`);
     assert.deepEqual(await packets.from(await addressOf(pod)), []);
+    assert.deepEqual(await addressesIn(pod), [await addressOf(pod)], "nor has it another address, of IPv6 say, to send from");
   });
 
   test("with one allowed host exactly its address and port", async () => {
