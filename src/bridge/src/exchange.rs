@@ -51,7 +51,10 @@ pub struct Incoming {
     answer: Answer,
     is_stream: bool,
     held: Vec<u8>,
+    /// How much of `held` has no end of a line in it.
+    looked_at: usize,
     data: String,
+    is_message: bool,
     received: usize,
     ended: bool,
 }
@@ -88,14 +91,18 @@ impl Incoming {
         parsed(&body).map(Some)
     }
 
+    /// The next event that holds a message (HTML, "Server-sent events"). One without data only says where its stream may be taken up again.
     fn next_event(&mut self) -> Result<Option<Message>, Fault> {
         loop {
             while let Some(line) = self.line() {
                 if !line.is_empty() {
                     self.take_field(&line)?;
-                } else if !self.data.is_empty() {
-                    let data = std::mem::take(&mut self.data);
-                    return parsed(data.trim_end_matches('\n').as_bytes()).map(Some);
+                    continue;
+                }
+                let data = std::mem::take(&mut self.data);
+                let is_message = std::mem::replace(&mut self.is_message, true);
+                if is_message && !data.trim_ascii().is_empty() {
+                    return parsed(data.as_bytes()).map(Some);
                 }
             }
             if !self.more()? {
@@ -104,25 +111,38 @@ impl Incoming {
         }
     }
 
-    /// A line of the stream that is complete; lines end in LF, CR LF or CR (HTML, "Server-sent events").
+    /// A line of the stream that is complete; lines end in LF, CR LF or CR.
     fn line(&mut self) -> Option<Vec<u8>> {
-        let end = self.held.iter().position(|byte| matches!(byte, b'\n' | b'\r'))?;
+        let Some(end) = self.held[self.looked_at..].iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
+            self.looked_at = self.held.len();
+            return None;
+        };
+        let end = self.looked_at + end;
         let is_cr = self.held[end] == b'\r';
         // Whether a LF belongs to this CR is known only with the next byte.
         if is_cr && end + 1 == self.held.len() && !self.ended {
+            self.looked_at = end;
             return None;
         }
         let after = if is_cr && self.held.get(end + 1) == Some(&b'\n') { end + 2 } else { end + 1 };
         let line = self.held[..end].to_vec();
         self.held.drain(..after);
+        self.looked_at = 0;
         Some(line)
     }
 
     fn take_field(&mut self, line: &[u8]) -> Result<(), Fault> {
-        let Some(value) = line.strip_prefix(b"data:") else { return Ok(()) };
-        let value = value.strip_prefix(b" ").unwrap_or(value);
-        self.data.push_str(std::str::from_utf8(value).map_err(|_| Fault::Malformed("an event is not UTF-8"))?);
-        self.data.push('\n');
+        let line = std::str::from_utf8(line).map_err(|_| Fault::Malformed("an event is not UTF-8"))?;
+        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field.trim_start_matches('\u{feff}') {
+            "data" => {
+                self.data.push_str(value);
+                self.data.push('\n');
+            }
+            "event" => self.is_message = value.is_empty() || value == "message",
+            _ => {}
+        }
         Ok(())
     }
 
@@ -181,7 +201,7 @@ fn open(to: &Configuration, method: Method, fixed: &[(&str, &str)], own: &[(Stri
     let answer = http_client::open(&Request { method, url: &to.url, headers: &headers, body: body.as_bytes() })?;
     let media_type = answer.header("content-type").unwrap_or_default().split(';').next().unwrap_or_default().trim();
     let is_stream = media_type.eq_ignore_ascii_case("text/event-stream");
-    Ok(Incoming { answer, is_stream, held: Vec::new(), data: String::new(), received: 0, ended: false })
+    Ok(Incoming { answer, is_stream, held: Vec::new(), looked_at: 0, data: String::new(), is_message: true, received: 0, ended: false })
 }
 
 /// The message that answers request `id`. `aside` sees what comes before it.
