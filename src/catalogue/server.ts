@@ -15,9 +15,10 @@ import { answerMcp, type McpParts } from "./mcp/endpoint.ts";
 import type { OfferBook } from "./offers.ts";
 import { openApiText } from "./openapi.ts";
 import { searchLimits, type ToolSearch } from "./search.ts";
+import { UnreadAnswers, type UnreadLimits } from "./unread-answers.ts";
 import type { Watches } from "./watch.ts";
 
-export interface ServerLimits extends ConnectionLimits {
+export interface ServerLimits extends ConnectionLimits, UnreadLimits {
   /** Bytes of a request's body: one call, or a turn of them. */
   readonly bodyBytes: number;
   /** Bytes of all bodies that are held at one time. */
@@ -38,6 +39,8 @@ export const defaultServerLimits: ServerLimits = {
   idleMs: 15 * 60_000,
   connections: 4096,
   connectionsPerAddress: 1024,
+  unreadBytes: 64 * 1024 * 1024,
+  unreadMs: 60_000,
 };
 
 export interface ServerParts {
@@ -205,14 +208,16 @@ export const catalogueServer = (parts: ServerParts): Server | TlsServer => {
     maxHeaderSize: 32 * 1024,
   };
   const connections = new Connections(limits);
+  const unread = new UnreadAnswers(limits);
   const listener: RequestListener = (request, response) => {
     const answered = handle(parts, connections, request, response).catch((thrown: unknown) => {
       if (!isCallersFault(thrown)) parts.report(thrown);
       if (response.headersSent) response.destroy();
       else respondError(response, thrown);
     });
-    // What a closing server answers leaves an idle connection, which would keep it from having closed.
     answered.finally(() => {
+      unread.written(request, response);
+      // What a closing server answers leaves an idle connection, which would keep it from having closed.
       if (!server.listening) response.once("close", () => server.closeIdleConnections());
     });
   };

@@ -109,5 +109,20 @@ export const rawConnection = (port: number, localAddress = "127.0.0.1"): { reado
   return { socket, heard };
 };
 
+/** Writes the piece so often, as fast as it is taken, or until the connection is closed. */
+export const writeOften = async (
+  { socket, heard }: ReturnType<typeof rawConnection>,
+  piece: string | Uint8Array,
+  times: number,
+): Promise<void> => {
+  for (let written = 0; written < times && !socket.destroyed; written++) {
+    if (socket.write(piece)) continue;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    socket.once("drain", resolve);
+    await Promise.race([promise, heard]);
+    socket.off("drain", resolve);
+  }
+};
+
 export const head = (lines: readonly string[], target = "POST /v1/calls"): string =>
   `${[`${target} HTTP/1.1`, "host: localhost", "authorization: Bearer attacker", "content-type: application/json", ...lines].join("\r\n")}\r\n\r\n`;

@@ -25,7 +25,7 @@ export type EdgeReport =
   | { readonly kind: "fault"; readonly message: string }
   | { readonly kind: "holds"; readonly connections: number; readonly megabytes: number };
 
-export const times = { headersMs: 2_000, requestMs: 3_000 } as const;
+export const times = { headersMs: 2_000, requestMs: 6_000, unreadMs: 3_000 } as const;
 
 const component = { namespace: "agents", workload: "hostile", component: "hostile" } as const;
 
