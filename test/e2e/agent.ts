@@ -41,8 +41,9 @@ const catalogue = `https://ambit-catalogue.${ambitNamespace}.svc`;
 export const startAgent = async (ground: Ground, account: string, namespace = ground.namespace): Promise<Agent> => {
   const { kubectl } = ground;
   await apply(kubectl, { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: account, namespace } });
-  const { data } = JSON.parse(await kubectl(["--namespace", ambitNamespace, "get", "configmap", "ambit-ca", "-o", "json"]));
-  await apply(kubectl, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "ambit-ca", namespace }, data });
+  // The operator keeps the catalogue's authority where agents are.
+  await kubectl(["label", "--overwrite", "namespace", namespace, "ambit.dev/agents=true"]);
+  await kubectl(["--namespace", namespace, "wait", "--for=create", "configmap/ambit-ca", "--timeout=180s"]);
   await apply(kubectl, agentPod(namespace, account));
   await kubectl(["--namespace", namespace, "wait", "pod/agent", "--for=condition=Ready", "--timeout=180s"]);
   const run = async (script: string): Promise<string> =>
