@@ -9,7 +9,9 @@ import { definitionDigest } from "../../src/grants/definition.ts";
 import { readListing } from "../../src/grants/listing.ts";
 import { type HostAnswer, type HostSetup, type HostUnderTest, startHost } from "./host-under-test.ts";
 
-export const bridgeComponent = readFileSync(new URL("../../src/bridge/mcp-bridge.wasm", import.meta.url));
+export const bridgePath = fileURLToPath(new URL("../../src/bridge/mcp-bridge.wasm", import.meta.url));
+
+export const bridgeComponent = readFileSync(bridgePath);
 
 /** What a host answers to `POST /v1/listing`. */
 export interface Told {
@@ -27,12 +29,13 @@ export interface Bridged {
   stop(): Promise<unknown>;
 }
 
-/** The name by which guests know the server; where that is, the host's overrides say. */
-const authority = "mcp.test";
-
-/** `target` is `127.0.0.1:PORT`; `path` is of the MCP endpoint. */
+/**
+ * `target` is `127.0.0.1:PORT`, `path` of the MCP endpoint. The bridge knows the server as `localhost`: servers that
+ * fear DNS rebinding take no other name.
+ */
 export const bridgeTo = async (target: string, setup: Partial<HostSetup> & { readonly path?: string } = {}): Promise<Bridged> => {
   const { path = "/mcp", config, ...rest } = setup;
+  const authority = "localhost";
   const host = await startHost({
     component: bridgeComponent,
     ...rest,
@@ -106,4 +109,13 @@ export const startServer = async (module: string, args: readonly string[] = [], 
   return { target: `127.0.0.1:${chosen}`, port: chosen, child, stop };
 };
 
+/** How the bridge is given to `prepareFolder`. */
+export const reachOf = (target: string) => ({
+  localResources: { allowedHosts: ["http://localhost"], environment: { config: { MCP_URL: "http://localhost/mcp" } } },
+  hostOptions: ["--resolve", `localhost:80=${target}`],
+});
+
 export const everythingServer = fileURLToPath(import.meta.resolve("@modelcontextprotocol/server-everything/dist/index.js"));
+
+/** The conformance suite's own server, which speaks the stateless protocol and the one with sessions. */
+export const conformanceServer = fileURLToPath(new URL("../fixtures/mcp-servers/conformance-suite/everything-server.ts", import.meta.url));

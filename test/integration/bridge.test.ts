@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { type Bridged, bridgeTo, everythingServer, type ServerProcess, startServer, type Told } from "./bridge-under-test.ts";
+import {
+  type Bridged,
+  bridgeTo,
+  conformanceServer,
+  everythingServer,
+  type ServerProcess,
+  startServer,
+  type Told,
+} from "./bridge-under-test.ts";
 
 describe("a bridge to MCP's official example server", () => {
   let server: ServerProcess;
@@ -64,5 +72,41 @@ describe("a bridge to MCP's official example server", () => {
     const { body } = await bridged.call("get-sum", { a: "no number" });
     assert.equal(body.outcome, "tool-error");
     assert.match(body.text, /validation/i);
+  });
+});
+
+describe("a bridge to the conformance suite's own server, which has no sessions", () => {
+  let server: ServerProcess;
+  let bridged: Bridged;
+  before(async () => {
+    server = await startServer(conformanceServer);
+    bridged = await bridgeTo(server.target);
+  });
+  after(async () => {
+    await bridged?.stop();
+    await server?.stop();
+  });
+
+  it("lists and calls, in one request a call", async () => {
+    const told = await bridged.ask();
+    assert.ok((told.listing?.tools.length ?? 0) > 20);
+    await bridged.call("test_simple_text");
+    const { body } = await bridged.call("test_multiple_content_types");
+    assert.deepEqual(
+      body.content.map(({ type }: { type: string }) => type),
+      ["text", "image", "resource"],
+    );
+    assert.equal(body.stats.use.requests, 1);
+  });
+
+  it("tells the model where the server asks for what only a client could give", async () => {
+    const { body } = await bridged.call("test_input_required_result_elicitation");
+    assert.equal(body.outcome, "tool-error");
+    assert.match(body.text, /asks for more than the arguments/);
+  });
+
+  it("is in doubt about an answer that it can't read", async () => {
+    const { body } = await bridged.call("test_streaming_elicitation");
+    assert.deepEqual([body.outcome, body.code, body.ran], ["failed", "FarSideLost", true]);
   });
 });

@@ -14,12 +14,18 @@ export interface ServedFolder {
 
 export const token = "bench";
 
-const workload = (callsPerInstance: number) => `apiVersion: ambit.dev/v1alpha1
+/** `localResources` of the component, and the options by which commands run it. */
+export interface Reach {
+  readonly localResources: object;
+  readonly hostOptions: readonly string[];
+}
+
+const workload = (callsPerInstance: number, { localResources }: Reach) => `apiVersion: ambit.dev/v1alpha1
 kind: Workload
 metadata: {name: bench, namespace: agents}
 spec:
   components:
-  - {name: tool, image: 'file:tool.wasm', reuse: {calls: ${callsPerInstance}}}
+  - {name: tool, image: 'file:tool.wasm', reuse: {calls: ${callsPerInstance}}, localResources: ${JSON.stringify(localResources)}}
 `;
 
 /** `isWanted` chooses by the names of tools; the others stay drafts. */
@@ -27,20 +33,22 @@ export const prepareFolder = async (
   component: string,
   isWanted: (tool: string) => boolean = () => true,
   callsPerInstance = 1,
+  reach: Reach = { localResources: {}, hostOptions: [] },
 ): Promise<ServedFolder> => {
   const folder = await mkdtemp(join(tmpdir(), "ambit-bench-"));
   const cache = ["--cache", join(folder, "cache")];
+  const asUp = [...cache, ...reach.hostOptions];
   const manifests = join(folder, "manifests");
   await mkdir(manifests);
   await cp(component, join(manifests, "tool.wasm"));
-  await writeFile(join(manifests, "workload.yaml"), workload(callsPerInstance));
-  await run("draft", manifests, "--out", join(manifests, "grants"), "--subject", "ServiceAccount:agents/bench", ...cache);
-  const { grants } = JSON.parse(await run("review", manifests, "--json", ...cache)) as { grants: { file: string; name: string }[] };
+  await writeFile(join(manifests, "workload.yaml"), workload(callsPerInstance, reach));
+  await run("draft", manifests, "--out", join(manifests, "grants"), "--subject", "ServiceAccount:agents/bench", ...asUp);
+  const { grants } = JSON.parse(await run("review", manifests, "--json", ...asUp)) as { grants: { file: string; name: string }[] };
   const chosen = grants.filter(({ name }) => isWanted(name));
-  await run("approve", "--yes", "--read-only", "--reviewer", "bench", ...cache, ...chosen.map(({ file }) => file));
+  await run("approve", "--yes", "--read-only", "--reviewer", "bench", ...asUp, ...chosen.map(({ file }) => file));
   return {
     manifests,
-    start: (...more) => startUp(manifests, ["--token", token, "--journal", "/dev/null", ...cache, ...more]),
+    start: (...more) => startUp(manifests, ["--token", token, "--journal", "/dev/null", ...asUp, ...more]),
     remove: () => rm(folder, { recursive: true, force: true }),
   };
 };

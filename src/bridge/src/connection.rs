@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::configuration::Configuration;
-use crate::exchange::{Fault, Incoming, Post, answer_to, delete, post};
+use crate::exchange::{Fault, Incoming, Post, answer_to, delete, listen, post};
 use crate::message::{Message, asks};
 use crate::parameter_headers::header_value;
 
@@ -168,7 +168,12 @@ impl Connection {
 
     fn result(&self, (id, incoming): &mut (u64, Incoming)) -> Result<Box<RawValue>, Fault> {
         let mut answered = 0;
-        let message = answer_to(incoming, *id, |message| {
+        let resume = |last_event: &str| {
+            let mut headers = self.headers();
+            headers.push(("last-event-id".into(), last_event.into()));
+            listen(&self.configuration, &headers)
+        };
+        let message = answer_to(incoming, *id, resume, |message| {
             if asks(message) && answered < MAX_ANSWERED {
                 answered += 1;
                 self.refuse(message);

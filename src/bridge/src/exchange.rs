@@ -1,6 +1,7 @@
 use std::fmt;
 
 use http_client::{Answer, Failure, Method, Request};
+use wasip2::clocks::monotonic_clock::subscribe_duration;
 
 use crate::configuration::Configuration;
 use crate::message::{Message, RpcError, answers, excerpt};
@@ -10,6 +11,12 @@ const MAX_ANSWER: usize = 16 << 20;
 
 /// Messages before the answer that a stream may bring.
 const MAX_MESSAGES: usize = 10_000;
+
+/// How often a stream that ended before the answer is taken up again, and how long is waited before where the server does not say.
+const MAX_RESUMED: usize = 10;
+const RETRY_MS: u64 = 1000;
+const MAX_RETRY_MS: u64 = 30_000;
+const MAX_EVENT_ID: usize = 1024;
 
 /// Why there is no result.
 pub enum Fault {
@@ -55,6 +62,8 @@ pub struct Incoming {
     looked_at: usize,
     data: String,
     is_message: bool,
+    last_event: Option<String>,
+    retry_ms: u64,
     received: usize,
     ended: bool,
 }
@@ -141,6 +150,8 @@ impl Incoming {
                 self.data.push('\n');
             }
             "event" => self.is_message = value.is_empty() || value == "message",
+            "id" => self.last_event = Some(value.into()).filter(|id: &String| !id.is_empty() && id.len() <= MAX_EVENT_ID),
+            "retry" => self.retry_ms = value.parse().unwrap_or(self.retry_ms),
             _ => {}
         }
         Ok(())
@@ -201,23 +212,42 @@ fn open(to: &Configuration, method: Method, fixed: &[(&str, &str)], own: &[(Stri
     let answer = http_client::open(&Request { method, url: &to.url, headers: &headers, body: body.as_bytes() })?;
     let media_type = answer.header("content-type").unwrap_or_default().split(';').next().unwrap_or_default().trim();
     let is_stream = media_type.eq_ignore_ascii_case("text/event-stream");
-    Ok(Incoming { answer, is_stream, held: Vec::new(), looked_at: 0, data: String::new(), is_message: true, received: 0, ended: false })
+    Ok(Incoming { answer, is_stream, held: Vec::new(), looked_at: 0, data: String::new(), is_message: true, last_event: None, retry_ms: RETRY_MS, received: 0, ended: false })
 }
 
-/// The message that answers request `id`. `aside` sees what comes before it.
-pub fn answer_to(incoming: &mut Incoming, id: u64, mut aside: impl FnMut(&Message)) -> Result<Message, Fault> {
-    let status = incoming.status();
+/// The message that answers request `id`. `aside` sees what comes before it. A stream that ends before is taken up again where the server has said how: it may end one
+/// while it still works (MCP 2025-11-25, "Resumability and redelivery").
+pub fn answer_to(
+    incoming: &mut Incoming,
+    id: u64,
+    resume: impl Fn(&str) -> Result<Incoming, Fault>,
+    mut aside: impl FnMut(&Message),
+) -> Result<Message, Fault> {
+    let mut resumed = 0;
     for _ in 0..MAX_MESSAGES {
+        let status = incoming.status();
         let message = match incoming.next() {
             // An error's body is often a page for people.
             Err(Fault::Malformed(_)) if status >= 300 => return Err(Fault::Status(status)),
+            Err(Fault::Lost(_)) if incoming.last_event.is_some() => None,
             other => other?,
         };
-        let Some(message) = message else { break };
-        if answers(&message, id) {
-            return Ok(message);
+        match (message, incoming.last_event.take()) {
+            (Some(message), _) if answers(&message, id) => return Ok(message),
+            (Some(message), last_event) => {
+                incoming.last_event = last_event;
+                aside(&message);
+            }
+            (None, Some(last_event)) if resumed < MAX_RESUMED => {
+                resumed += 1;
+                let retry_ms = incoming.retry_ms;
+                subscribe_duration(retry_ms.min(MAX_RETRY_MS) * 1_000_000).block();
+                *incoming = resume(&last_event)?;
+                incoming.retry_ms = retry_ms;
+            }
+            _ if status == 200 => return Err(Fault::Lost("the server's answer ended before it came to the result".into())),
+            _ => return Err(Fault::Status(status)),
         }
-        aside(&message);
     }
-    if status == 200 { Err(Fault::Lost("the server's answer ended before it came to the result".into())) } else { Err(Fault::Status(status)) }
+    Err(Fault::Lost("the server says too much before it comes to the result".into()))
 }
