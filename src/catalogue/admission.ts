@@ -11,6 +11,7 @@ import type { Refusal } from "../grants/gates.ts";
 import { type Label, resultLabel } from "../grants/labels.ts";
 import { signTicket } from "../tickets/ticket.ts";
 import type { Allowances } from "./allowance.ts";
+import { failed, faultText, nothing, notRun, outcomeOf, type Ran, unavailableText, uncountedText, unknown } from "./call-end.ts";
 import type { Caller } from "./caller.ts";
 import { shownLabel } from "./claimed-labels.ts";
 import type { Receipt } from "./counters.ts";
@@ -99,15 +100,6 @@ export interface CallAnswer {
   /** Why, for operators: never sent to a caller who is none. */
   readonly reason?: { readonly call: string; readonly gate: string | null; readonly code: string; readonly message: string };
 }
-
-/** The one sentence for every refusal by policy: which rule refused tells a model what to try next. */
-export const refusalText = "This call is not permitted.";
-export const inDoubtText = "Whether the call took effect is not known. Do not repeat it blindly; check its effect first.";
-export const faultText = "The catalogue failed at this call.";
-export const tooSoonText = (retryAfterMs: number): string =>
-  `This tool was called too often; it may be called again in ${Math.max(1, Math.ceil(retryAfterMs / 1000))} s.`;
-const uncountedText = "The call was not run, since it cannot be told at the moment how often the tool was called. Try again later.";
-const unavailableText = "The tool cannot be reached at the moment; the call was not run.";
 
 export interface AdmissionDeps {
   readonly state: CatalogueState;
@@ -321,27 +313,6 @@ export class Admission {
 
 const isSame = (a: Endpoint, b: Endpoint): boolean => a.podUid === b.podUid && a.bootId === b.bootId;
 
-interface Ran {
-  readonly outcome: CallOutcome;
-  readonly text: string;
-  readonly content?: readonly ContentBlock[];
-  readonly structured?: JsonValue;
-  readonly found?: readonly string[];
-  readonly code: string | null;
-  readonly reason: string | null;
-  readonly endpoint: Endpoint | null;
-  readonly reply: HostReply | null;
-  readonly retryAfterMs: number | null;
-  readonly attempts: number;
-  /** Whether a host was sent the arguments. */
-  readonly wasSent: boolean;
-  readonly hostMs: number | null;
-}
-
-const nothing = { endpoint: null, reply: null, retryAfterMs: null, attempts: 0, wasSent: false, hostMs: null } as const;
-
-const failed = (code: string, reason: string, text: string): Ran => ({ ...nothing, outcome: "failed", text, code, reason });
-
 const gateOf = (judgement: Judgement): string | null => {
   switch (judgement.verdict) {
     case "admitted":
@@ -352,63 +323,6 @@ const gateOf = (judgement: Judgement): string | null => {
       return judgement.gate;
   }
 };
-
-const notRun = (judgement: Exclude<Judgement, { verdict: "admitted" }>): Ran => {
-  if (judgement.verdict === "unjudged") return failed(judgement.code, judgement.reason, judgement.text);
-  const { refusal } = judgement;
-  const { code, reason } = refusal;
-  switch (refusal.kind) {
-    case "validation":
-      return failed(code, reason, reason);
-    case "policy":
-      return { ...nothing, outcome: "refused", text: refusalText, code, reason };
-    case "rate": {
-      const { retryAfterMs } = refusal;
-      return { ...nothing, outcome: "refused", text: tooSoonText(retryAfterMs), code, reason, retryAfterMs };
-    }
-  }
-};
-
-/** What a host's answer means for the call, and whether another host may have it. */
-const outcomeOf = (dispatched: Dispatched, mutates: boolean): Ran & { readonly again: boolean } => {
-  switch (dispatched.kind) {
-    case "replied":
-      return replied(dispatched.reply, mutates);
-    case "refused": {
-      const { code, message } = dispatched.refusal;
-      return { ...failed(code, `the host refused the call: ${message}`, unavailableText), again: true };
-    }
-    case "unreachable":
-      return { ...failed("HostUnreachable", `the host could not be reached: ${dispatched.message}`, unavailableText), again: true };
-    case "lost":
-      return {
-        ...unknown(mutates, "HostLost", `no answer came from the host: ${dispatched.message}`, "The tool did not answer."),
-        again: false,
-      };
-  }
-};
-
-const replied = (reply: HostReply, mutates: boolean): Ran & { readonly again: boolean } => {
-  if (reply.outcome === "failed") {
-    const ran = reply.ran ? unknown(mutates, reply.code, reply.text, reply.text) : failed(reply.code, reply.text, reply.text);
-    return { ...ran, reply, again: !reply.ran };
-  }
-  const told = {
-    ...nothing,
-    outcome: reply.outcome,
-    text: reply.text,
-    ...(reply.content !== undefined && { content: reply.content }),
-    code: null,
-    reason: null,
-    reply,
-    again: false,
-  };
-  return reply.outcome === "ok" && reply.structured !== undefined ? { ...told, structured: reply.structured } : told;
-};
-
-/** Something may have run to no known end: of a tool that changes nothing that is a failure, of any other nobody may say that it failed. */
-const unknown = (mutates: boolean, code: string, reason: string, text: string): Ran =>
-  mutates ? { ...nothing, outcome: "in-doubt", text: `${text} ${inDoubtText}`, code, reason } : failed(code, reason, text);
 
 const useIn = (reply: HostReply | null): JournalEntry["use"] => {
   if (reply?.stats.use === undefined) return null;

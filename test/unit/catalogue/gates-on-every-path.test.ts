@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ToolGrantSpec } from "../../../src/api/generated/toolgrant.ts";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../../src/api/json.ts";
-import { refusalText } from "../../../src/catalogue/admission.ts";
+import { refusalText } from "../../../src/catalogue/call-end.ts";
 import { readCallPolicy } from "../../../src/catalogue/call-policy.ts";
 import { speaking } from "./mcp/speaking.ts";
 import { liveGrant, objectIn } from "./world.ts";

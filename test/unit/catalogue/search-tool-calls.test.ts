@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type Anthropic from "@anthropic-ai/sdk";
-import { refusalText } from "../../../src/catalogue/admission.ts";
+import { refusalText } from "../../../src/catalogue/call-end.ts";
 import { speaking } from "./mcp/speaking.ts";
 import { serving } from "./serving.ts";
 import { listIssuesParameters } from "./world.ts";

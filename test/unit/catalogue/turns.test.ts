@@ -4,7 +4,7 @@ import type Anthropic from "@anthropic-ai/sdk";
 import type { Message as BedrockMessage } from "@aws-sdk/client-bedrock-runtime";
 import type { Content as GeminiContent } from "@google/genai";
 import type OpenAI from "openai";
-import { refusalText } from "../../../src/catalogue/admission.ts";
+import { refusalText } from "../../../src/catalogue/call-end.ts";
 import { serving } from "./serving.ts";
 
 /** A turn with a good call, one that fits no schema, one of an unknown tool: written in the types of the providers' own SDKs. */
