@@ -2,6 +2,8 @@ import { isIPv6 } from "node:net";
 import { hostPort, labels, podAnnotations } from "../api/cluster-names.ts";
 import { isSha256Digest, type Sha256Digest } from "../api/digest.ts";
 import { AmbitError } from "../api/errors.ts";
+import type { ToolGrantSpec } from "../api/generated/toolgrant.ts";
+import { canonicalJson } from "../api/json.ts";
 import { digestOfDefinitionText } from "../grants/definition.ts";
 import { toolOfDefinition } from "../grants/definition-function.ts";
 import { grantDigest } from "../grants/grant-digest.ts";
@@ -20,15 +22,19 @@ const longestCallMs = 15 * 60_000;
 /**
  * What the catalogue offers of a ToolGrant: null unless the operator called this very generation live, and what was reviewed is, by digests computed here, what the grant and the
  * observed definition are now. So a status that is behind, or that says more than a review did, offers nothing.
+ *
+ * Of a grant that is offered already (`before`) the verdict goes on while a newer generation waits for its own, where that decides the same and only lists other code: approving a
+ * rollout ahead of it loses no call.
  */
-export const offeredGrant = ({ metadata, spec, status }: GrantObject): LiveGrant | null => {
+export const offeredGrant = ({ metadata, spec, status }: GrantObject, before: LiveGrant | null = null): LiveGrant | null => {
   const { review } = spec;
   const { text, digest } = status?.observed ?? {};
   if (status?.phase !== "Active" || metadata.deletionTimestamp !== undefined || !review || text === undefined) return null;
-  if (status.observedGeneration === undefined || status.observedGeneration !== metadata.generation) return null;
   const grant = grantDigest(spec);
   const definition = digestOfDefinitionText(text);
   if (review.grant !== grant || review.definition !== definition || digest !== definition) return null;
+  const isJudged = status.observedGeneration !== undefined && status.observedGeneration === metadata.generation;
+  if (!isJudged && !(before?.grant === grant && before.definition === definition && hasSameReach(before.spec, spec))) return null;
   const reviewed = (code: string): code is Sha256Digest =>
     isSha256Digest(code) && (review.component.includes("any") || review.component.includes(code));
   const components = (status.components ?? []).filter(reviewed);
@@ -42,6 +48,9 @@ export const offeredGrant = ({ metadata, spec, status }: GrantObject): LiveGrant
     throw thrown;
   }
 };
+
+const hasSameReach = (a: ToolGrantSpec, b: ToolGrantSpec): boolean =>
+  canonicalJson({ ...a.review?.reach }) === canonicalJson({ ...b.review?.reach });
 
 /**
  * The host in a pod, if calls may go there now: the pod is ready and stays, and its annotations name a start of its host for which Ambit's own authority (`ca`, PEM) issued a
@@ -118,7 +127,7 @@ export class ClusterFeed {
   readonly #state: CatalogueState;
   readonly #stores: ClusterStores;
   readonly #now: () => number;
-  readonly #offered = new Map<CatalogueId, string>();
+  readonly #offered = new Map<CatalogueId, LiveGrant>();
   readonly #ends: readonly (() => void)[];
   #ca: string | null = null;
 
@@ -154,16 +163,15 @@ export class ClusterFeed {
 
   #setGrant(object: GrantObject, isGone: boolean): void {
     const id = catalogueId({ namespace: object.metadata.namespace ?? "default", name: object.metadata.name });
-    const grant = isGone ? null : offeredGrant(object);
+    const before = this.#offered.get(id) ?? null;
+    const grant = isGone ? null : offeredGrant(object, before);
     if (grant === null) {
       if (this.#offered.delete(id)) this.#state.apply([{ kind: "grant-withdrawn", id }]);
       return;
     }
     // A status is written for many reasons; what is offered changes for few.
-    const print = [grant.grant, grant.definition, ...grant.components].join();
-    if (this.#offered.get(id) === print) return;
-    this.#offered.set(id, print);
-    this.#state.apply([{ kind: "grant", grant }]);
+    this.#offered.set(id, grant);
+    if (before === null || printOf(before) !== printOf(grant)) this.#state.apply([{ kind: "grant", grant }]);
   }
 
   #setEndpoints(key: ComponentKey): void {
@@ -174,3 +182,5 @@ export class ClusterFeed {
     return this.#stores.pods.find(byComponent, fileName(key)).flatMap((pod) => endpointOf(pod, ca, this.#now()) ?? []);
   }
 }
+
+const printOf = ({ grant, definition, components }: LiveGrant): string => [grant, definition, ...components].join();

@@ -70,6 +70,22 @@ for (const [what, grant] of Object.entries(withheld)) {
   });
 }
 
+test("a grant that is offered goes on while a review of further code waits for its verdict", () => {
+  const before = offeredGrant(live);
+  const next = { ...live.metadata, generation: 4 };
+  const reviewedAs = (change: object): GrantObject => ({ ...withSpec({ review: { ...review, ...change } }), metadata: next });
+  assert.deepEqual(offeredGrant(reviewedAs({ component: [code, otherCode] }), before)?.components, [code]);
+  assert.deepEqual(offeredGrant(reviewedAs({ note: "for the next release" }), before)?.components, [code]);
+  assert.equal(offeredGrant(reviewedAs({ component: [code, otherCode] })), null, "nothing was offered before");
+  assert.equal(offeredGrant(reviewedAs({ component: [otherCode] }), before), null, "the code that was judged is no longer reviewed");
+  assert.equal(offeredGrant(reviewedAs({ reach: { ...reach, hosts: ["example.com"] } }), before), null, "another reach was reviewed");
+  const edited = { ...spec, subjects: [{ kind: "Group" as const, name: "system:serviceaccounts" }] };
+  const decided = { ...live, metadata: next, spec: { ...edited, review: { ...review, grant: grantDigest(edited) } } };
+  assert.equal(offeredGrant(decided, before), null, "something else was decided");
+  const withdrawn = { ...reviewedAs({ component: [code, otherCode] }), status: { ...live.status, phase: "Withheld" as const } };
+  assert.equal(offeredGrant(withdrawn, before), null, "the operator withholds it");
+});
+
 const now = Date.now();
 const authority = newAuthority("hosts", now);
 const publicKey = createPublicKey(newCertificateKey());
