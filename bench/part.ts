@@ -1,3 +1,4 @@
+import { bridgeFigures } from "./bridge.ts";
 import { catalogueFigures } from "./catalogue.ts";
 import { endToEndFigures } from "./end-to-end.ts";
 import { freshInstanceFigures } from "./fresh-instance.ts";
@@ -9,6 +10,7 @@ export const parts = {
   "fresh instances inside the host": freshInstanceFigures,
   "calls end to end": endToEndFigures,
   "calls over MCP": mcpFigures,
+  "calls of an MCP server behind the bridge": bridgeFigures,
   "declarations at 10,000 grants": catalogueFigures,
 } satisfies Record<string, () => Promise<Figure[]>>;
 

@@ -42,7 +42,7 @@ struct Resource {
     blob: Option<String>,
 }
 
-/// Passes a call on, in one request. A session that the server has forgotten is begun anew once, since nothing ran.
+/// Passes a call on, in one request. Where the server has forgotten the session nothing ran, and another is begun, once.
 pub fn call(name: &str, arguments: &str, input_schema: &str) -> Result<Answer, Failure> {
     let mut connection = Connection::current().map_err(nothing_ran)?;
     let mut headers = connection.name_header(name);
@@ -54,6 +54,9 @@ pub fn call(name: &str, arguments: &str, input_schema: &str) -> Result<Answer, F
     if result.as_ref().is_err_and(|fault| connection.is_forgotten(fault)) {
         connection = Connection::renewed().map_err(nothing_ran)?;
         result = connection.request("tools/call", &params, &connection.name_header(name));
+    }
+    if result.as_ref().is_err_and(|fault| !matches!(fault, Fault::Rpc(error) if error.status == 200)) {
+        Connection::forget();
     }
     match result {
         Ok(result) => answered(&result),

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::configuration::Configuration;
 use crate::exchange::{Fault, Incoming, Post, answer_to, delete, listen, post};
-use crate::message::{Message, asks};
+use crate::message::{Message, RpcError, asks};
 use crate::parameter_headers::header_value;
 
 /// The newest revision, which has no sessions.
@@ -180,7 +180,7 @@ impl Connection {
             }
         })?;
         match message {
-            Message { error: Some(error), .. } => Err(Fault::Rpc(error)),
+            Message { error: Some(error), .. } => Err(Fault::Rpc(RpcError { status: incoming.status(), ..error })),
             Message { result: Some(result), .. } => Ok(result),
             _ => Err(Fault::Malformed("it has neither a result nor an error")),
         }
@@ -236,10 +236,15 @@ impl Connection {
         post(&self.configuration, &Post { headers: &self.headers(), body })
     }
 
-    /// Whether the server has forgotten the session that a request was part of, so that nothing ran.
+    /// Whether the server refuses the session that a request was part of, before anything ran: by status 404, as the protocol has it, or 400, as some do.
     pub fn is_forgotten(&self, fault: &Fault) -> bool {
         let in_session = matches!(self.era, Era::Session { id: Some(_), .. });
-        in_session && matches!(fault, Fault::Status(404) | Fault::Rpc(crate::message::RpcError { code: -32001, .. }))
+        in_session && matches!(fault, Fault::Status(400 | 404) | Fault::Rpc(RpcError { status: 400 | 404, .. }))
+    }
+
+    /// The next request finds out anew how the server is spoken to: it may be another by then.
+    pub fn forget() {
+        CURRENT.take();
     }
 
     fn end(&self) {

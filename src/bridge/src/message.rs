@@ -17,6 +17,9 @@ pub struct RpcError {
     #[serde(default)]
     pub message: String,
     pub data: Option<Box<RawValue>>,
+    /// The HTTP status that it came with.
+    #[serde(skip)]
+    pub status: u16,
 }
 
 /// What is meant for the request that we sent under `id`.
