@@ -36,6 +36,8 @@ export interface FleetDeps {
   readonly hostOverrides: Readonly<Record<string, string>>;
   readonly privateRanges: readonly string[];
   readonly publish: (changes: readonly CatalogueChange[]) => void;
+  /** How long `apply` waits for the first list of one component's tools; without it, as long as its host does. */
+  readonly listPatienceMs?: number;
   /** A component has told its tools, anew where they are others than before. */
   readonly listed: (key: ComponentKey, component: Sha256Digest, listing: ToolListing) => void;
   readonly tell: (event: FleetEvent) => void;
@@ -137,12 +139,15 @@ export class HostFleet {
     }
   }
 
-  /** Hears of the tools that a component lists, now and whenever they change; resolves once there is a first answer. */
+  /** Hears of the tools that a component lists, now and whenever they change; resolves once there is a first answer, or none for as long as others wait for it. */
   async #follow(slot: Slot, host: HostProcess): Promise<void> {
-    let known = await this.#hear(slot, host, null);
+    const first = this.#hear(slot, host, null);
     void (async () => {
+      let known = await first;
       while (!slot.life.signal.aborted && slot.running === host) known = await this.#hear(slot, host, known);
     })();
+    const { listPatienceMs } = this.#deps;
+    await (listPatienceMs === undefined ? first : Promise.race([first, pause(listPatienceMs, slot.life.signal)]));
   }
 
   /** Gives the digest of what was heard. */

@@ -33,6 +33,9 @@ const developer: Caller = { user: "ambit:local-developer", groups: [developerGro
 /** A fault that may pass, such as a registry that does not answer, is looked at again after this. */
 const retryMs = 5_000;
 
+/** A component that does not tell its tools for so long keeps the others waiting no longer; it is judged again when it does. */
+const listPatienceMs = 5_000;
+
 export interface LocalSettings {
   readonly folder: string;
   readonly port: number;
@@ -117,6 +120,7 @@ export class LocalRuntime {
       hostOverrides: settings.hostOverrides,
       privateRanges: settings.privateRanges,
       publish: (changes) => this.#state.apply(changes),
+      listPatienceMs,
       tell: (event) => deps.tell({ kind: "host", event }),
       monotonic: deps.monotonic,
     });

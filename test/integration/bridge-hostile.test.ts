@@ -1,9 +1,25 @@
 import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { type Bridged, bridgeTo, type ServerProcess, startServer } from "./bridge-under-test.ts";
+import { prepareFolder, token } from "../support/served-folder.ts";
+import { type Bridged, bridgePath, bridgeTo, reachOf, type ServerProcess, startServer } from "./bridge-under-test.ts";
 
 const hostileServer = fileURLToPath(new URL("../fixtures/mcp-servers/hostile.ts", import.meta.url));
+
+const changingServer = fileURLToPath(new URL("../fixtures/mcp-servers/changing.ts", import.meta.url));
+
+/** A bridge to a server that never gives its list. */
+const neighbour = `apiVersion: ambit.dev/v1alpha1
+kind: Workload
+metadata: {name: neighbour, namespace: agents}
+spec:
+  components:
+  - name: bridge
+    image: file:tool.wasm
+    localResources: {allowedHosts: ["http://neighbour.test"], environment: {config: {MCP_URL: "http://neighbour.test/lists/never"}}}
+`;
 
 /** What a host says of a list that the server answers so, by the last part of its path. */
 const faults: Record<string, { code: string; message: RegExp }> = {
@@ -69,7 +85,7 @@ describe("a bridge to a server that means harm", () => {
 
   describe("in its list", { concurrency: 3 }, () => {
     const listing = async (name: string): Promise<Bridged> =>
-      bridgeTo(server.target, { path: `/lists/${name}`, limits: { timeoutMs: 2000 } });
+      bridgeTo(server.target, { path: `/lists/${name}`, limits: { timeoutMs: /never|trickle/.test(name) ? 2000 : 20_000 } });
 
     for (const [name, { code, message }] of Object.entries(faults)) {
       it(`says why there is none: ${name}`, async (t) => {
@@ -143,9 +159,23 @@ describe("a bridge to a server that means harm", () => {
     });
   });
 
+  it("delays nobody else in ambit up: another server's tool is offered and called", async (t) => {
+    const good = await startServer(changingServer);
+    t.after(() => good.stop());
+    const folder = await prepareFolder(bridgePath, () => true, 1000, reachOf(good.target));
+    t.after(() => folder.remove());
+    await writeFile(join(folder.manifests, "neighbour.yaml"), neighbour);
+    const up = await folder.start("--resolve", `neighbour.test:80=${server.target}`);
+    t.after(() => up.stop());
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    const body = JSON.stringify({ name: "nothing", arguments: {} });
+    const answer = (await (await fetch(`${up.url}/v1/calls`, { method: "POST", headers, body })).json()) as { outcome: string };
+    assert.equal(answer.outcome, "ok");
+  });
+
   it("never sent a call twice, nor anything to where it was redirected", async () => {
     const heard = (await (await fetch(`http://${server.target}/heard`)).json()) as { method: string; path: string; host: string }[];
-    assert.ok(heard.every(({ host, path }) => host === "localhost" && /^\/(lists|calls)/.test(path)));
+    assert.ok(heard.every(({ host, path }) => (host === "localhost" || host === "neighbour.test") && /^\/(lists|calls)/.test(path)));
     const wanted = Object.keys(answers).length + 1 + 3;
     assert.equal(heard.filter(({ method }) => method === "tools/call").length, wanted);
   });
