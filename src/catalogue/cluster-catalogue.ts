@@ -8,22 +8,13 @@ import type { Clock, Random } from "../kube/clock.ts";
 import { Informer } from "../kube/informer.ts";
 import { noMetrics } from "../kube/metrics.ts";
 import type { ClusterObject, ResourceType } from "../kube/object.ts";
+import { configMaps, namespaces, pods, secrets, toolGrants } from "../kube/resource-types.ts";
 import type { Index } from "../kube/store.ts";
 import type { ScrapedMetrics } from "../telemetry/prometheus.ts";
 import { serveTelemetry, type TelemetryPlace, type TelemetryServer } from "../telemetry/server.ts";
 import type { CallPolicy } from "./call-policy.ts";
 import { type Catalogue, createCatalogue } from "./catalogue.ts";
-import {
-  type ConfigMapObject,
-  configMaps,
-  type GrantObject,
-  namespaces,
-  type PodObject,
-  pods,
-  type SecretObject,
-  secrets,
-  toolGrants,
-} from "./cluster-objects.ts";
+import type { ConfigMapObject, GrantObject, PodObject, SecretObject } from "./cluster-objects.ts";
 import { ClusterFeed, podIndexes } from "./cluster-state.ts";
 import { type Counters, ProcessCounters } from "./counters.ts";
 import { DeliveredKeys } from "./delivered-keys.ts";

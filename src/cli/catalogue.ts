@@ -4,14 +4,12 @@ import { ambitNamespace } from "../api/cluster-names.ts";
 import { Invalid, messageOf } from "../api/errors.ts";
 import { type ClusterCatalogueSettings, runClusterCatalogue } from "../catalogue/cluster-catalogue.ts";
 import type { CounterStore } from "../catalogue/store-counters.ts";
-import { loadAccess } from "../kube/access.ts";
-import { ClusterClient } from "../kube/client.ts";
-import { systemClock } from "../kube/clock.ts";
 import { callPolicyIn } from "./call-policy.ts";
-import { telemetryAt, tracingAsked } from "./telemetry.ts";
+import { type ClusterProcessOptions, runInCluster } from "./cluster-process.ts";
+import { tracingAsked } from "./telemetry.ts";
 import type { Terminal } from "./terminal.ts";
 
-export interface CatalogueOptions {
+export interface CatalogueOptions extends ClusterProcessOptions {
   readonly address: string;
   readonly port: number;
   readonly namespace?: string;
@@ -22,45 +20,27 @@ export interface CatalogueOptions {
   readonly counterStore?: string;
   readonly counterStorePasswordFile?: string;
   readonly counterStoreCa?: string;
-  readonly telemetryPort?: number;
-  readonly kubeconfig?: string;
 }
 
 /** Runs a replica of the catalogue until it is asked to end. Everything it says is a JSON line on standard output, the journal's among them. */
 export const catalogue = async (terminal: Terminal, options: CatalogueOptions): Promise<void> => {
   const print = (line: object): void => terminal.out(`${JSON.stringify(line)}\n`);
-  const access = await loadAccess(options.kubeconfig === undefined ? {} : { file: options.kubeconfig });
-  const telemetry = await telemetryAt(options.telemetryPort, "::");
-  const surroundings = { clock: systemClock, random: Math.random };
-  const client = new ClusterClient({
-    ...surroundings,
-    access,
-    userAgent: "ambit-catalogue",
-    ...(telemetry && { metrics: telemetry.metrics }),
-  });
   const fault = (thrown: unknown): void => print({ time: timeOf(terminal), event: "fault", what: "traces", message: messageOf(thrown) });
   const traces = await tracingAsked(terminal, fault);
-  const asked = new AbortController();
-  const stop = (): void => asked.abort();
-  process.once("SIGTERM", stop);
-  process.once("SIGINT", stop);
   try {
-    await runClusterCatalogue(
-      await settingsOf(terminal, options),
-      {
-        ...surroundings,
-        client,
-        ...(telemetry && { telemetry }),
-        ...(traces.tracing && { tracing: traces.tracing }),
-        journal: print,
-        tell: ({ kind, ...rest }) => print({ time: timeOf(terminal), event: kind, ...rest }),
-      },
-      asked.signal,
+    await runInCluster("ambit-catalogue", options, async (surroundings, asked) =>
+      runClusterCatalogue(
+        await settingsOf(terminal, options),
+        {
+          ...surroundings,
+          ...(traces.tracing && { tracing: traces.tracing }),
+          journal: print,
+          tell: ({ kind, ...rest }) => print({ time: timeOf(terminal), event: kind, ...rest }),
+        },
+        asked,
+      ),
     );
   } finally {
-    process.removeListener("SIGTERM", stop);
-    process.removeListener("SIGINT", stop);
-    await client.close();
     await traces.close();
   }
 };

@@ -6,7 +6,8 @@ import { isNotFound } from "../kube/api-error.ts";
 import { ClusterClient } from "../kube/client.ts";
 import { systemClock } from "../kube/clock.ts";
 import type { ClusterObject } from "../kube/object.ts";
-import { type ClusterToolGrant, toolGrants } from "../operator/kinds.ts";
+import { toolGrants } from "../kube/resource-types.ts";
+import type { ClusterToolGrant } from "../operator/kinds.ts";
 
 /** What every command on a cluster takes, named as kubectl names it. */
 export interface ClusterOptions {

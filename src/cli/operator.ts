@@ -2,16 +2,13 @@ import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { parse } from "yaml";
 import { AmbitError, messageOf } from "../api/errors.ts";
-import { loadAccess } from "../kube/access.ts";
-import { ClusterClient } from "../kube/client.ts";
-import { systemClock } from "../kube/clock.ts";
 import { readEgressSettings } from "../operator/egress/read-settings.ts";
 import { type OperatorSettings, privateNetworks, runOperator } from "../operator/main.ts";
+import { type ClusterProcessOptions, runInCluster } from "./cluster-process.ts";
 import { cacheFolderOf } from "./component-source.ts";
-import { telemetryAt } from "./telemetry.ts";
 import type { Terminal } from "./terminal.ts";
 
-export interface OperatorOptions {
+export interface OperatorOptions extends ClusterProcessOptions {
   readonly namespace: string;
   readonly image: string;
   readonly imagePullPolicy: "Always" | "IfNotPresent" | "Never";
@@ -20,34 +17,15 @@ export interface OperatorOptions {
   readonly plainHttpRegistry: readonly string[];
   readonly egressSettings?: string;
   readonly requireNetworkPolicy?: boolean;
-  readonly telemetryPort?: number;
-  readonly kubeconfig?: string;
 }
 
 /** Runs a replica of the operator until it is asked to end. Everything it says is a JSON line on standard output. */
 export const operator = async (terminal: Terminal, options: OperatorOptions): Promise<void> => {
-  const access = await loadAccess(options.kubeconfig === undefined ? {} : { file: options.kubeconfig });
-  const telemetry = await telemetryAt(options.telemetryPort, "::");
-  const surroundings = { clock: systemClock, random: Math.random };
-  const client = new ClusterClient({
-    ...surroundings,
-    access,
-    userAgent: "ambit-operator",
-    ...(telemetry && { metrics: telemetry.metrics }),
-  });
-  const asked = new AbortController();
-  const stop = (): void => asked.abort();
-  process.once("SIGTERM", stop);
-  process.once("SIGINT", stop);
   const log = ({ message, ...rest }: { readonly message: string }): void =>
     terminal.out(`${JSON.stringify({ time: new Date(terminal.now()).toISOString(), message, ...rest }, readable)}\n`);
-  try {
-    await runOperator(await settingsOf(terminal, options), { ...surroundings, client, log, ...(telemetry && { telemetry }) }, asked.signal);
-  } finally {
-    process.removeListener("SIGTERM", stop);
-    process.removeListener("SIGINT", stop);
-    await client.close();
-  }
+  await runInCluster("ambit-operator", options, async (surroundings, asked) =>
+    runOperator(await settingsOf(terminal, options), { ...surroundings, log }, asked),
+  );
 };
 
 const settingsOf = async (terminal: Terminal, options: OperatorOptions): Promise<OperatorSettings> => ({

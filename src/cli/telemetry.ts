@@ -5,11 +5,13 @@ import type { TelemetryPlace } from "../telemetry/server.ts";
 import { startTraces } from "../telemetry/traces.ts";
 import type { Terminal } from "./terminal.ts";
 
+export interface AskedTelemetry {
+  readonly metrics: ScrapedMetrics;
+  readonly place: TelemetryPlace;
+}
+
 /** What `--telemetry-port` asks for; without it nothing is counted. */
-export const telemetryAt = async (
-  port: number | undefined,
-  address: string,
-): Promise<{ readonly metrics: ScrapedMetrics; readonly place: TelemetryPlace } | undefined> => {
+export const telemetryAt = async (port: number | undefined, address: string): Promise<AskedTelemetry | undefined> => {
   if (port === undefined) return undefined;
   const { scrapedMetrics } = await import("../telemetry/prometheus.ts");
   return { metrics: scrapedMetrics(), place: { address, port } };

@@ -4,11 +4,12 @@ import { Applier } from "../kube/apply.ts";
 import { Controller } from "../kube/controller.ts";
 import { keyText } from "../kube/object.ts";
 import { done, type Outcome } from "../kube/reconciler.ts";
+import { configMaps } from "../kube/resource-types.ts";
 import type { OperatorContext, Runs } from "./context.ts";
 import type { ClusterToolGrant } from "./kinds.ts";
 import { fieldManagers, labels, managedByAmbit, ownObjects } from "./names.ts";
 import { grantIndexes } from "./toolgrant/indexes.ts";
-import { type ConfigMap, configMaps } from "./workload/kinds.ts";
+import type { ConfigMap } from "./workload/kinds.ts";
 
 /** A namespace with this label has agents, whatever grants say. */
 export const agentsLabel = "ambit.dev/agents";

@@ -3,23 +3,23 @@ import type { Clock, Random } from "../kube/clock.ts";
 import { Informer } from "../kube/informer.ts";
 import type { MetricsRegistry } from "../kube/metrics.ts";
 import type { ClusterObject, ResourceType } from "../kube/object.ts";
-import type { Index } from "../kube/store.ts";
-import type { Log, OperatorStores } from "./context.ts";
-import { type ClusterToolGrant, type ClusterWorkload, namespaces, type Pod, pods, toolGrants, workloads } from "./kinds.ts";
-import { labels, managedByAmbit } from "./names.ts";
-import { grantIndexes } from "./toolgrant/indexes.ts";
 import {
-  type ConfigMap,
   configMaps,
-  type Deployment,
-  type DisruptionBudget,
   deployments,
   disruptionBudgets,
-  type NetworkPolicy,
+  namespaces,
   networkPolicies,
-  type Service,
+  pods,
   services,
-} from "./workload/kinds.ts";
+  toolGrants,
+  workloads,
+} from "../kube/resource-types.ts";
+import type { Index } from "../kube/store.ts";
+import type { Log, OperatorStores } from "./context.ts";
+import type { ClusterToolGrant, ClusterWorkload, Pod } from "./kinds.ts";
+import { labels, managedByAmbit } from "./names.ts";
+import { grantIndexes } from "./toolgrant/indexes.ts";
+import type { ConfigMap, Deployment, DisruptionBudget, NetworkPolicy, Service } from "./workload/kinds.ts";
 
 export interface InformersOptions {
   readonly client: ClusterClient;

@@ -1,18 +1,6 @@
 import type { ToolGrant } from "../api/generated/toolgrant.ts";
 import type { Workload } from "../api/generated/workload.ts";
-import type { ClusterObject, ResourceType } from "../kube/object.ts";
-
-/** The kinds that controllers read and write, as the API server's paths need them. */
-export const toolGrants: ResourceType = {
-  group: "ambit.dev",
-  version: "v1alpha1",
-  kind: "ToolGrant",
-  plural: "toolgrants",
-  namespaced: true,
-};
-export const workloads: ResourceType = { group: "ambit.dev", version: "v1alpha1", kind: "Workload", plural: "workloads", namespaced: true };
-export const pods: ResourceType = { group: "", version: "v1", kind: "Pod", plural: "pods", namespaced: true };
-export const namespaces: ResourceType = { group: "", version: "v1", kind: "Namespace", plural: "namespaces", namespaced: false };
+import type { ClusterObject } from "../kube/object.ts";
 
 export type ClusterToolGrant = ToolGrant & ClusterObject;
 export type ClusterWorkload = Workload & ClusterObject;

@@ -3,8 +3,8 @@ import type { Workload, WorkloadComponent } from "../api/generated/workload.ts";
 import { ApiError } from "../kube/api-error.ts";
 import type { ClusterClient } from "../kube/client.ts";
 import type { ClusterObject } from "../kube/object.ts";
+import { secrets } from "../kube/resource-types.ts";
 import { anonymous, parseDockerConfig, type RegistryCredentials } from "../oci/docker-config.ts";
-import { secrets } from "./delivery/own-keys.ts";
 
 interface PullSecret extends ClusterObject {
   readonly type?: string;

@@ -10,8 +10,9 @@ import { type ListedDefinition, toolListing } from "../../src/grants/listing.ts"
 import { isConflict } from "../../src/kube/api-error.ts";
 import type { ClusterClient } from "../../src/kube/client.ts";
 import { objectPath } from "../../src/kube/object.ts";
+import { namespaces, toolGrants, workloads } from "../../src/kube/resource-types.ts";
 import type { ComponentStore } from "../../src/operator/component-store.ts";
-import { type ClusterToolGrant, namespaces, toolGrants, workloads } from "../../src/operator/kinds.ts";
+import type { ClusterToolGrant } from "../../src/operator/kinds.ts";
 import { ToolListings } from "../../src/operator/tool-listings.ts";
 import { toolGrantControllers } from "../../src/operator/toolgrant/controllers.ts";
 import { type ApiServer, startApiServer, whyNoApiServer } from "../cluster/api-server.ts";

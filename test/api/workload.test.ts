@@ -3,21 +3,25 @@ import { randomBytes } from "node:crypto";
 import { after, before, describe, test } from "node:test";
 import type { ClusterClient } from "../../src/kube/client.ts";
 import { type ClusterObject, objectPath, type ResourceType } from "../../src/kube/object.ts";
+import {
+  configMaps,
+  deployments,
+  disruptionBudgets,
+  namespaces,
+  networkPolicies,
+  pods,
+  services,
+  toolGrants,
+  workloads,
+} from "../../src/kube/resource-types.ts";
 import { egressOf } from "../../src/operator/egress/egress.ts";
-import { type ClusterWorkload, namespaces, pods, toolGrants, workloads } from "../../src/operator/kinds.ts";
+import type { ClusterWorkload } from "../../src/operator/kinds.ts";
 import { componentObjectName } from "../../src/operator/names.ts";
 import { ToolListings } from "../../src/operator/tool-listings.ts";
 import { workloadController } from "../../src/operator/workload/controller.ts";
 import { workloadFinalizer } from "../../src/operator/workload/decide.ts";
 import { sandboxPolicyName } from "../../src/operator/workload/desired.ts";
-import {
-  configMaps,
-  type Deployment,
-  deployments,
-  disruptionBudgets,
-  networkPolicies,
-  services,
-} from "../../src/operator/workload/kinds.ts";
+import type { Deployment } from "../../src/operator/workload/kinds.ts";
 import { type ApiServer, startApiServer, whyNoApiServer } from "../cluster/api-server.ts";
 import { becomes } from "../cluster/becomes.ts";
 import { installCrds } from "../cluster/crds.ts";

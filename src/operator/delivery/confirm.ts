@@ -1,8 +1,9 @@
 import { Refused, Transient } from "../../api/errors.ts";
 import { isNotFound } from "../../kube/api-error.ts";
 import { type ClusterObject, isControlledBy, keyText, type OwnerReference, type ResourceType } from "../../kube/object.ts";
+import { pods } from "../../kube/resource-types.ts";
 import type { OperatorContext } from "../context.ts";
-import { type Pod, pods } from "../kinds.ts";
+import type { Pod } from "../kinds.ts";
 import { labels } from "../names.ts";
 import { type HostPod, hostPodOf, isSamePlace } from "./host-pod.ts";
 

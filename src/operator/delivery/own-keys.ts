@@ -5,7 +5,8 @@ import { certifyServer } from "../../identity/host-identity.ts";
 import { isConflict, isNotFound } from "../../kube/api-error.ts";
 import type { ClusterClient } from "../../kube/client.ts";
 import { type Clock, pause } from "../../kube/clock.ts";
-import type { ClusterObject, ResourceType } from "../../kube/object.ts";
+import type { ClusterObject } from "../../kube/object.ts";
+import { configMaps, secrets } from "../../kube/resource-types.ts";
 import {
   publicTicketKeys,
   readTicketKeys,
@@ -16,10 +17,7 @@ import {
 } from "../../tickets/ticket-keys.ts";
 import type { OperatorContext, Runs } from "../context.ts";
 import { labels, managedByAmbit, ownObjects } from "../names.ts";
-import { configMaps } from "../workload/kinds.ts";
 import { newRootKeys, pkcs8, type RootKeys, readRootEntries, rootEntries, rootPublicKey } from "./keyring.ts";
-
-export const secrets: ResourceType = { group: "", version: "v1", kind: "Secret", plural: "secrets", namespaced: true };
 
 /** Name of the Service that agents reach the catalogue by, in Ambit's namespace. */
 export const catalogueService = "ambit-catalogue";

@@ -1,9 +1,9 @@
 import type { ServiceView, SliceView } from "../../egress/service-routes.ts";
 import { Informer } from "../../kube/informer.ts";
 import { type ClusterObject, keyText, type ResourceType } from "../../kube/object.ts";
+import { services } from "../../kube/resource-types.ts";
 import type { Store } from "../../kube/store.ts";
 import type { OperatorContext } from "../context.ts";
-import { services } from "../workload/kinds.ts";
 
 export type ReachedService = ClusterObject & ServiceView;
 export type ReachedSlice = ClusterObject & SliceView;

@@ -4,12 +4,12 @@ import type { Applier, Desired } from "../../kube/apply.ts";
 import type { ClusterClient } from "../../kube/client.ts";
 import { type ClusterObject, objectPath, type ResourceType } from "../../kube/object.ts";
 import { applyOwned, controlledBy } from "../../kube/owned.ts";
+import { configMaps, deployments, disruptionBudgets, services, workloads } from "../../kube/resource-types.ts";
 import type { OperatorStores } from "../context.ts";
-import { workloads } from "../kinds.ts";
 import { fieldManagers } from "../names.ts";
 import { type Plan, type PlannedComponent, workloadFinalizer } from "./decide.ts";
 import { type Fault, faultOf, needsSandboxPolicy, type Seen } from "./gather.ts";
-import { configMaps, type Deployment, deployments, disruptionBudgets, services } from "./kinds.ts";
+import type { Deployment } from "./kinds.ts";
 import type { SandboxPolicies } from "./sandbox-policy.ts";
 
 export interface ApplyTo {

@@ -1,10 +1,11 @@
 import { changesExport } from "../../api/untyped.ts";
 import type { ClusterObject, ResourceType } from "../../kube/object.ts";
+import { configMaps, deployments, services } from "../../kube/resource-types.ts";
 import type { StoredComponent } from "../component-store.ts";
 import { labels } from "../names.ts";
 import { type ComponentObjects, componentObjects, type HostSettings } from "./desired.ts";
 import { controlled, isFault, isTool, type Seen } from "./gather.ts";
-import { configMaps, type Deployment, deployments, services } from "./kinds.ts";
+import type { Deployment } from "./kinds.ts";
 import type { Code } from "./pod-template.ts";
 
 /** Keeps a Workload until its tools are withdrawn and its sandboxes have ended. */

@@ -1,21 +1,13 @@
 import { AmbitError, Invalid, Transient, Waiting } from "../../api/errors.ts";
 import type { WorkloadComponent } from "../../api/generated/workload.ts";
 import { type ClusterObject, isControlledBy, keyText, type ObjectKey, type ResourceType } from "../../kube/object.ts";
+import { configMaps, deployments, disruptionBudgets, services } from "../../kube/resource-types.ts";
 import type { ComponentStore, StoredComponent } from "../component-store.ts";
 import type { OperatorStores } from "../context.ts";
 import { unjudgedGrants } from "../judged.ts";
 import type { ClusterWorkload, Pod } from "../kinds.ts";
 import { type Offering, offeringOf, type ToolListings } from "../tool-listings.ts";
-import {
-  type ConfigMap,
-  configMaps,
-  type Deployment,
-  type DisruptionBudget,
-  deployments,
-  disruptionBudgets,
-  type Service,
-  services,
-} from "./kinds.ts";
+import type { ConfigMap, Deployment, DisruptionBudget, Service } from "./kinds.ts";
 
 /** Why a component is not run as the spec has it. A `passing` fault may go away by itself. */
 export interface Fault {

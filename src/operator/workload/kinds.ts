@@ -1,22 +1,4 @@
-import type { ClusterObject, ResourceType } from "../../kube/object.ts";
-
-export const deployments: ResourceType = { group: "apps", version: "v1", kind: "Deployment", plural: "deployments", namespaced: true };
-export const services: ResourceType = { group: "", version: "v1", kind: "Service", plural: "services", namespaced: true };
-export const configMaps: ResourceType = { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps", namespaced: true };
-export const networkPolicies: ResourceType = {
-  group: "networking.k8s.io",
-  version: "v1",
-  kind: "NetworkPolicy",
-  plural: "networkpolicies",
-  namespaced: true,
-};
-export const disruptionBudgets: ResourceType = {
-  group: "policy",
-  version: "v1",
-  kind: "PodDisruptionBudget",
-  plural: "poddisruptionbudgets",
-  namespaced: true,
-};
+import type { ClusterObject } from "../../kube/object.ts";
 
 /** What is read of a Deployment. */
 export interface Deployment extends ClusterObject {

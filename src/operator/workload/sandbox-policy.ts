@@ -3,10 +3,11 @@ import { isNotFound } from "../../kube/api-error.ts";
 import type { Applier } from "../../kube/apply.ts";
 import type { ClusterClient } from "../../kube/client.ts";
 import { keyText } from "../../kube/object.ts";
+import { networkPolicies } from "../../kube/resource-types.ts";
 import type { Store } from "../../kube/store.ts";
 import { labels, managedByAmbit } from "../names.ts";
 import { sandboxPolicy, sandboxPolicyName } from "./desired.ts";
-import { type NetworkPolicy, networkPolicies } from "./kinds.ts";
+import type { NetworkPolicy } from "./kinds.ts";
 
 export interface SandboxPoliciesOptions {
   readonly client: ClusterClient;
