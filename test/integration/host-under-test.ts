@@ -41,6 +41,8 @@ export interface HostSetup {
   readonly deliver?: "all" | "nothing";
   /** Flags of Node besides the host's own. */
   readonly flags?: readonly string[];
+  /** Variables of the host's process besides its own. */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 export const fixture = (path: string): Uint8Array => readFileSync(new URL(`../fixtures/components/${path}`, import.meta.url));
@@ -78,7 +80,7 @@ export const startHost = async (setup: HostSetup): Promise<HostUnderTest> => {
   };
   const child = spawn(process.execPath, [...hostArguments(config), ...(setup.flags ?? []), hostEntry, "-"], {
     stdio: ["pipe", "pipe", "inherit"],
-    env: hostEnvironment(config),
+    env: { ...hostEnvironment(config), ...setup.environment },
   });
   child.stdin?.on("error", () => undefined);
   child.stdin?.write(`${JSON.stringify(config)}\n`);
