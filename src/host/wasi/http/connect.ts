@@ -26,11 +26,20 @@ export const connectToAny = async (
       );
       return target.scheme === "http" ? plain : await secured(plain, target.host, attemptMs, signal);
     } catch (error) {
-      last = error;
+      last = endedUnused(error) ? neverConnected(target, error) : error;
     }
   }
   throw last;
 };
+
+/** Of a connection that breaks later nobody knows what the far side has heard; of one that ended before it could be used it is known. */
+const endedUnused = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && (error.code === "ECONNRESET" || error.code === "EPIPE");
+
+const neverConnected = ({ scheme }: Target, cause: unknown): Error =>
+  Object.assign(new Error("the connection ended before it could be used", { cause }), {
+    code: scheme === "http" ? "ECONNREFUSED" : "EPROTO",
+  });
 
 const secured = (plain: Socket, host: string, withinMs: number, signal: AbortSignal): Promise<Socket> => {
   const name = isIP(host) === 0 ? { servername: host, host } : { host };
