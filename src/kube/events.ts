@@ -26,6 +26,8 @@ export interface RecorderOptions {
   readonly instance: string;
   /** Makes the names of events unlike any other's. */
   readonly uniqueName: () => string;
+  /** Whether a namespace is on its way out: it takes no events. */
+  readonly isEnding?: (namespace: string) => boolean;
   readonly metrics?: MetricsRegistry;
   readonly limits?: RecorderLimits;
 }
@@ -215,6 +217,10 @@ export class EventRecorder {
     const { client, clock } = this.#options;
     const { count, namespace, name } = series;
     const isFirst = series.written === 0;
+    if (isFirst && this.#options.isEnding?.(namespace)) {
+      this.#drop(series, "namespace");
+      return;
+    }
     const repeated = { series: { count, lastObservedTime: microTime(series.lastWall) } };
     for (let attempt = 0; attempt < attempts && !signal.aborted; attempt++) {
       try {

@@ -21,6 +21,7 @@ import { createDelivery } from "./delivery/reconciler.ts";
 import type { CanaryPlace } from "./egress/canary.ts";
 import { egressOf } from "./egress/egress.ts";
 import { defaultEgressSettings, type EgressSettings } from "./egress/settings.ts";
+import { isEnding } from "./ending-namespace.ts";
 import { operatorInformers } from "./informers.ts";
 import { leadingGauge } from "./leading-gauge.ts";
 import { hostPort, ownObjects } from "./names.ts";
@@ -96,6 +97,7 @@ export const runOperator = async (settings: OperatorSettings, surroundings: Oper
       controller: "ambit.dev/operator",
       instance: settings.instance,
       uniqueName: randomUUID,
+      isEnding: (namespace) => isEnding(informers.stores, namespace),
     });
     const parts = await operatorParts(
       settings,

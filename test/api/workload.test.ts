@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, describe, test } from "node:test";
+import { loadAccess } from "../../src/kube/access.ts";
 import type { ClusterClient } from "../../src/kube/client.ts";
 import { type ClusterObject, objectPath, type ResourceType } from "../../src/kube/object.ts";
 import {
@@ -26,6 +27,7 @@ import { type ApiServer, startApiServer, whyNoApiServer } from "../cluster/api-s
 import { becomes } from "../cluster/becomes.ts";
 import { installCrds } from "../cluster/crds.ts";
 import { listIssues } from "../unit/grants/issues-tool.ts";
+import { RecordedMetrics } from "../unit/kube/recorded-metrics.ts";
 import { clientAs } from "./client-as.ts";
 import { MadeUpComponents, runControllers } from "./operator-under-test.ts";
 
@@ -39,7 +41,9 @@ describe("the reconciler of Workloads", { skip: reason ?? false }, () => {
   const components = new MadeUpComponents();
   let server: ApiServer;
   let client: ClusterClient;
+  let operators: ClusterClient;
   let operator: Awaited<ReturnType<typeof runControllers>>;
+  const asked = new RecordedMetrics();
 
   const settings = { image: "ambit:test", pullPolicy: "IfNotPresent", pullSecrets: [], rootKey: "cm9vdA==" } as const;
   /** An image whose digest is that of its name. */
@@ -51,7 +55,9 @@ describe("the reconciler of Workloads", { skip: reason ?? false }, () => {
     client = await clientAs(server.kubeconfig);
     for (const name of ["one", "two"]) components.put(imageOf(name), [listIssues()]);
     components.put(imageOf("library"), []);
-    operator = await runControllers(client, components, (context) => {
+    // The operator's own, so that what it asked for is not mixed with what the tests did.
+    operators = await clientAs(server.kubeconfig, undefined, asked);
+    operator = await runControllers(operators, components, (context) => {
       const egress = egressOf(context);
       return [egress, workloadController(context, settings, egress, new ToolListings())];
     });
@@ -60,6 +66,7 @@ describe("the reconciler of Workloads", { skip: reason ?? false }, () => {
   after(async () => {
     await operator?.[Symbol.asyncDispose]();
     for (const name of made) await client?.delete(namespaces, { name });
+    await operators?.close();
     await client?.close();
     await server?.[Symbol.asyncDispose]();
   });
@@ -359,6 +366,23 @@ describe("the reconciler of Workloads", { skip: reason ?? false }, () => {
     await client.delete(workloads, { namespace, name: "staying" });
     await eventually(async () => (await get(workloads, namespace, "staying")) === null, "the last one goes");
     assert.equal(await get(networkPolicies, namespace, sandboxPolicyName), null);
+  });
+
+  test("nothing is made again that goes with its namespace, nor asked for in vain", async () => {
+    const namespace = await newNamespace();
+    await put(namespace, "going", { tool: "one" });
+    await when(namespace, "going", isReason("Ready", "RollingOut"));
+    const { host } = (await loadAccess({ file: server.kubeconfig })).server;
+    const refused = () => asked.value("rest_client_requests_total", { code: "403", method: "PATCH", host }) ?? 0;
+    const before = refused();
+    // Nobody brings it to its end here: it stays, and takes nothing new, as while what is in it is being deleted.
+    await client.delete(namespaces, { name: namespace });
+    for (const { metadata } of await list(configMaps, namespace)) await client.delete(configMaps, metadata);
+    await client.delete(services, { namespace, name: "going-tool" });
+    await client.delete(workloads, { namespace, name: "going" });
+    await eventually(async () => (await get(workloads, namespace, "going")) === null, "it goes");
+    assert.equal(refused(), before);
+    assert.equal(await get(services, namespace, "going-tool"), null);
   });
 
   test("nothing failed that a reconcile did not expect", () => {

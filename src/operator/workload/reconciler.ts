@@ -9,6 +9,7 @@ import type { ComponentStore } from "../component-store.ts";
 import { conditionTime } from "../conditions.ts";
 import type { OperatorStores } from "../context.ts";
 import type { EgressOf } from "../egress/egress.ts";
+import { isEnding } from "../ending-namespace.ts";
 import type { ClusterWorkload } from "../kinds.ts";
 import type { ToolListings } from "../tool-listings.ts";
 import { type AppliedPlan, apply } from "./apply.ts";
@@ -53,6 +54,9 @@ export const workloadReconciler =
       deps.applier.forget(workloads, key, "status");
       return done;
     }
+    const { namespace, deletionTimestamp } = seen.workload.metadata;
+    // What the namespace's end took is not to be made again; the Workload itself is deleted in a moment.
+    if (deletionTimestamp === undefined && isEnding(deps.stores, namespace)) return done;
     const plan = decide(seen, deps.settings, deps.clock.now());
     const applied = await apply(deps, seen, plan, signal);
     // Without its finalizer a Workload that was deleted is gone.

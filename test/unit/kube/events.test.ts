@@ -29,6 +29,7 @@ const underTest = async (
     controller: "ambit.dev/operator",
     instance: "operator-0",
     uniqueName: () => `n${++names}`,
+    isEnding: (namespace) => namespace === "ending",
     metrics,
     limits,
   });
@@ -148,6 +149,15 @@ describe("an event recorder", () => {
     }
     await until(() => it.dropped("refused") === 1, "giving up");
     assert.equal(it.server.seen.length, 3);
+  });
+
+  test("asks for none in a namespace that ends, which takes nothing new", async () => {
+    await using it = await underTest();
+    it.recorder.record({ ...workload, metadata: { ...workload.metadata, namespace: "ending", uid: "u2" } }, drifted);
+    it.recorder.record(workload, drifted);
+    await it.seen(1);
+    assert.equal(it.server.seen[0]?.path, "/apis/events.k8s.io/v1/namespaces/agents/events");
+    assert.equal(it.dropped("namespace"), 1);
   });
 
   test("begins a new event when the server refuses the old one's repetition", async () => {
