@@ -46,10 +46,20 @@ export interface ApiServerOptions {
   readonly port: number;
   readonly listen: string;
   readonly advertise: string;
+  /** Where it notes what ServiceAccounts ask of it, and by which policy. */
+  readonly audit?: { readonly policy: string; readonly log: string };
 }
 
+/** Who asked for what, and what it came to; no bodies. Of ServiceAccounts alone: the node's own parts and the tests ask for much more. */
+export const auditPolicy = JSON.stringify({
+  apiVersion: "audit.k8s.io/v1",
+  kind: "Policy",
+  omitStages: ["RequestReceived", "ResponseStarted"],
+  rules: [{ level: "Metadata", userGroups: ["system:serviceaccounts"] }, { level: "None" }],
+});
+
 /** An API server that knows service accounts, RBAC and admission, as in production. */
-export const apiServerArguments = ({ credentials, folder, etcdPort, port, listen, advertise }: ApiServerOptions): string[] => [
+export const apiServerArguments = ({ credentials, folder, etcdPort, port, listen, advertise, audit }: ApiServerOptions): string[] => [
   `--etcd-servers=http://127.0.0.1:${etcdPort}`,
   `--bind-address=${listen}`,
   `--advertise-address=${advertise}`,
@@ -68,4 +78,7 @@ export const apiServerArguments = ({ credentials, folder, etcdPort, port, listen
   "--kubelet-preferred-address-types=InternalIP",
   "--allow-privileged=true",
   "--profiling=false",
+  ...(audit
+    ? [`--audit-policy-file=${audit.policy}`, `--audit-log-path=${audit.log}`, "--audit-log-maxsize=256", "--audit-log-maxbackup=1"]
+    : []),
 ];

@@ -7,7 +7,7 @@ import { Stalled } from "../../src/api/errors.ts";
 import { becomes } from "./becomes.ts";
 import { clusterDns, corednsImage } from "./cluster-dns.ts";
 import { ctr, endPods, importImage, succeeds } from "./containerd.ts";
-import { apiServerArguments, certificateNames, clusterAddresses, etcdArguments } from "./control-plane.ts";
+import { apiServerArguments, auditPolicy, certificateNames, clusterAddresses, etcdArguments } from "./control-plane.ts";
 import { makeCredentials, writeKubeconfig } from "./credentials.ts";
 import { type Daemons, daemonNames, isRunning, lastLines, startDaemon, stopDaemons } from "./daemon.ts";
 import { exclusively } from "./exclusive.ts";
@@ -43,6 +43,9 @@ const innerKubeconfig = ({ state }: NodePlaces): string => join(state, "inner-ku
 
 /** Names and addresses of the world, in the form of /etc/hosts; read anew within a second of a change. */
 export const worldHosts = ({ state }: NodePlaces): string => join(state, "world-hosts");
+
+/** What ServiceAccounts asked of the API server, a JSON line each (`audit.k8s.io/v1` Event). */
+export const auditLog = ({ state }: NodePlaces): string => join(state, "audit.log");
 
 /** How long each part may take until it is there, on a machine that builds something else meanwhile. */
 const readyWithinMs = 180_000;
@@ -90,6 +93,8 @@ const startControlPlane = async (places: NodePlaces, say: Say): Promise<Request>
   const etcd = { client: 2379, peer: 2380 };
   await writeKubeconfig(innerKubeconfig(places), `https://127.0.0.1:${port}`, credentials);
   await daemon(places, "etcd", etcdArguments(join(places.state, "etcd"), etcd));
+  const policy = join(places.state, "audit-policy.json");
+  await writeFile(policy, auditPolicy);
   await daemon(
     places,
     "kube-apiserver",
@@ -100,6 +105,7 @@ const startControlPlane = async (places: NodePlaces, say: Say): Promise<Request>
       port,
       listen: "0.0.0.0",
       advertise: clusterAddresses.node,
+      audit: { policy, log: auditLog(places) },
     }),
   );
   if (!(await isRunning(daemonsOf(places), "forward-here"))) {

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { load, podPid } from "./containerd.ts";
 import { stopDaemons } from "./daemon.ts";
 import { inNamespace, networkOf } from "./network.ts";
-import { daemonsOf, kubeconfigOf, up, worldHosts } from "./node.ts";
+import { auditLog, daemonsOf, kubeconfigOf, up, worldHosts } from "./node.ts";
 import { defaultNodeName, nodePlaces } from "./places.ts";
 import { type Request, requestsOf } from "./request.ts";
 import { whyNoNode } from "./requirements.ts";
@@ -38,6 +38,8 @@ export interface BuiltInNode {
   startApiServer(): Promise<void>;
   /** Path of a daemon's log. */
   logOf(daemon: string): string;
+  /** Path of the API server's log of what ServiceAccounts asked, a JSON line each. */
+  readonly auditLog: string;
   /** Path of a program of the node's tools. */
   readonly program: typeof program;
 }
@@ -78,6 +80,7 @@ export const startNode = async (say: (line: string) => void = () => {}): Promise
       },
       stopApiServer: () => stopDaemons(daemonsOf(places), ["kube-apiserver"], 0),
       startApiServer: () => up(places, say),
+      auditLog: auditLog(places),
       logOf: (daemon) => join(daemonsOf(places).logs, `${daemon}.log`),
       program,
     },
