@@ -32,7 +32,9 @@ export interface ScenarioResult {
 }
 
 const root = dirname(dirname(fileURLToPath(import.meta.resolve("@modelcontextprotocol/conformance/package.json"))));
-const folder = join(root, "conformance");
+
+/** Where the suite is installed. */
+export const suiteFolder = join(root, "conformance");
 
 /** Every scenario that the revision requires of servers, and those beyond that the suite runs with them. */
 export const runSuite = async (url: string, revision: Revision): Promise<ScenarioResult[]> => {
@@ -72,7 +74,7 @@ const judged = (scenario: string, checks: readonly Check[], excused: ReadonlySet
 };
 
 const run = async (args: readonly string[]): Promise<string> => {
-  const child = spawn(process.execPath, [join(folder, "dist", "index.js"), ...args], { stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(process.execPath, [join(suiteFolder, "dist", "index.js"), ...args], { stdio: ["ignore", "pipe", "pipe"] });
   const [out, err] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
   return out.slice(-2000) + err.slice(-2000);
 };
@@ -88,7 +90,7 @@ const checksIn = async (results: string): Promise<Map<string, readonly Check[]>>
 };
 
 const scoredScenarios = async (revision: Revision): Promise<ReadonlySet<string>> => {
-  const { server } = parse(await readFile(join(folder, "requirements", `${revision}.yaml`), "utf8")) as { readonly server: string[] };
+  const { server } = parse(await readFile(join(suiteFolder, "requirements", `${revision}.yaml`), "utf8")) as { readonly server: string[] };
   return new Set(server);
 };
 
