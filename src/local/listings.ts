@@ -2,6 +2,7 @@ import type { Sha256Digest } from "../api/digest.ts";
 import { type ToolListing, untypedInterface } from "../api/untyped.ts";
 import type { ComponentKey } from "../catalogue/state.ts";
 import { withoutExcluded } from "../grants/listing.ts";
+import { sandboxedComponents } from "../grants/sandboxed-component.ts";
 import type { ComponentSeen, WorkloadObservation } from "./observe.ts";
 
 /** What hosts say that their components list, by component; known of exactly the code that was asked. */
@@ -22,7 +23,7 @@ export class Listings {
     return workloads.map(({ written, components }) => {
       const { metadata, spec } = written.object;
       const added = new Map(components);
-      for (const { name, tools } of spec.components) {
+      for (const { name, tools } of sandboxedComponents(spec)) {
         const observation = components.get(name);
         if (!observation || "fault" in observation || observation.seen.listing === "none") continue;
         const { seen } = observation;

@@ -20,13 +20,12 @@ export interface Reach {
   readonly hostOptions: readonly string[];
 }
 
-const workload = (callsPerInstance: number, { localResources }: Reach) => `apiVersion: ambit.dev/v1alpha1
-kind: Workload
-metadata: {name: bench, namespace: agents}
-spec:
-  components:
-  - {name: tool, image: 'file:tool.wasm', reuse: {calls: ${callsPerInstance}}, localResources: ${JSON.stringify(localResources)}}
-`;
+const workload = (spec: object): object => ({
+  apiVersion: "ambit.dev/v1alpha1",
+  kind: "Workload",
+  metadata: { name: "bench", namespace: "agents" },
+  spec,
+});
 
 /** `isWanted` chooses by the names of tools; the others stay drafts. */
 export const prepareFolder = async (
@@ -35,13 +34,25 @@ export const prepareFolder = async (
   callsPerInstance = 1,
   reach: Reach = { localResources: {}, hostOptions: [] },
 ): Promise<ServedFolder> => {
+  const { localResources, hostOptions } = reach;
+  const tool = { name: "tool", image: "file:tool.wasm", reuse: { calls: callsPerInstance }, localResources };
+  return prepareWorkload({ components: [tool] }, { "tool.wasm": component }, hostOptions, isWanted);
+};
+
+/** As `prepareFolder`, for a Workload with this spec; `files` are laid beside it, by their names there. */
+export const prepareWorkload = async (
+  spec: object,
+  files: Readonly<Record<string, string>>,
+  hostOptions: readonly string[],
+  isWanted: (tool: string) => boolean = () => true,
+): Promise<ServedFolder> => {
   const folder = await mkdtemp(join(tmpdir(), "ambit-bench-"));
   const cache = ["--cache", join(folder, "cache")];
-  const asUp = [...cache, ...reach.hostOptions];
+  const asUp = [...cache, ...hostOptions];
   const manifests = join(folder, "manifests");
   await mkdir(manifests);
-  await cp(component, join(manifests, "tool.wasm"));
-  await writeFile(join(manifests, "workload.yaml"), workload(callsPerInstance, reach));
+  for (const [name, path] of Object.entries(files)) await cp(path, join(manifests, name));
+  await writeFile(join(manifests, "workload.yaml"), JSON.stringify(workload(spec)));
   await run("draft", manifests, "--out", join(manifests, "grants"), "--subject", "ServiceAccount:agents/bench", ...asUp);
   const { grants } = JSON.parse(await run("review", manifests, "--json", ...asUp)) as { grants: { file: string; name: string }[] };
   const chosen = grants.filter(({ name }) => isWanted(name));
