@@ -5,7 +5,7 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci
 COPY tsconfig.json tsconfig.build.json ./
 COPY src src
-RUN npx tsc -p tsconfig.build.json --outDir dist && npm prune --omit=dev
+RUN npx tsc -p tsconfig.build.json --outDir dist && mkdir -p dist/src/bridge && cp src/bridge/mcp-bridge.wasm dist/src/bridge/ && npm prune --omit=dev
 # The base image brings Node; binaryen is for optimising, which we don't.
 RUN rm -rf node_modules/node-linux-* node_modules/binaryen
 

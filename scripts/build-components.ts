@@ -65,6 +65,7 @@ const buildAndWrite = async (components: readonly BuiltComponent[], lock: Compon
     const compiler = component.kind === "rust" && rust ? { compiler: rust.version } : {};
     lock[component.output] = { sha256: digestOf(bytes), sources: digestOfSources(root, component), ...compiler };
     writeLock(root, lock);
+    if (component.output === bridgeOutput) writeFileSync(join(root, bridgeDigestFile), withBridgeDigest(`sha256:${digestOf(bytes)}`));
     for (const [path, text] of await typeFiles(component, bytes)) {
       mkdirSync(dirname(path), { recursive: true });
       writeFileSync(path, text);
@@ -72,6 +73,13 @@ const buildAndWrite = async (components: readonly BuiltComponent[], lock: Compon
     say(`  ${bytes.length} bytes`);
   }
 };
+
+/** The bridge is pinned by its digest in our code. */
+const bridgeOutput = "src/bridge/mcp-bridge.wasm";
+const bridgeDigestFile = "src/api/bridge-component.ts";
+
+const withBridgeDigest = (digest: string): string =>
+  readFileSync(join(root, bridgeDigestFile), "utf8").replace(/"sha256:[0-9a-f]{64}"/, JSON.stringify(digest));
 
 /** Paths and texts of the TypeScript types that go with a component; none where nobody calls it from TypeScript. */
 const typeFiles = async (component: BuiltComponent, bytes: Uint8Array): Promise<[string, string][]> => {

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { writeImage } from "./archive.ts";
@@ -35,10 +35,14 @@ export const buildImage = async (out: string, reference: string): Promise<void> 
   }
 };
 
+/** What comes with our code and is none of its files. */
+const bridge = "src/bridge/mcp-bridge.wasm";
+
 const compile = async (outDir: string): Promise<void> => {
   // Types are `npm run verify`'s to judge; every file compiles by itself (`isolatedModules`).
   const args = ["--noCheck", "-p", join(root, "tsconfig.build.json"), "--outDir", outDir];
   const child = spawn(join(root, "node_modules/.bin/tsc"), args, { stdio: ["ignore", 2, 2] });
   const [code] = await once(child, "exit");
   if (code !== 0) throw new Error(`tsc ended with ${code}: the image is not built`);
+  await cp(join(root, bridge), join(outDir, bridge));
 };

@@ -2,6 +2,7 @@ import type { DefinitionDigest } from "../api/definition.ts";
 import type { Sha256Digest } from "../api/digest.ts";
 import type { Subject, ToolGrantSpec } from "../api/generated/toolgrant.ts";
 import type { ToolDefinition } from "../api/untyped.ts";
+import { componentName } from "../grants/granted-tool.ts";
 
 /** `namespace/grant`: what a declaration's `tool` says. */
 export type CatalogueId = `${string}/${string}`;
@@ -167,8 +168,9 @@ export class CatalogueState {
 
   /** Ready hosts that run code the grant approved. */
   endpointsOf(grant: LiveGrant): Endpoint[] {
-    const { workload, component } = grant.spec.tool;
-    const filed = this.#endpoints.get(fileName({ namespace: grant.namespace, workload, component })) ?? [];
+    const { tool } = grant.spec;
+    const key = { namespace: grant.namespace, workload: tool.workload, component: componentName(tool) };
+    const filed = this.#endpoints.get(fileName(key)) ?? [];
     return filed.filter((endpoint) => grant.components.includes(endpoint.component));
   }
 

@@ -39,9 +39,9 @@ export const completed = (grant: ToolGrant, options: ApprovalOptions): ToolGrant
   };
 };
 
-/** The code to approve: what is seen now, and with `keepComponent` the latest of the review before. */
-export const codeToApprove = (grant: ToolGrant, seen: Sha256Digest, options: ApprovalOptions): readonly Sha256Digest[] | "any" => {
-  if (options.anyComponent) return "any";
+/** The code to approve: what is seen now, any of a remote server, and with `keepComponent` the latest of the review before. */
+export const codeToApprove = (grant: ToolGrant, seen: Sha256Digest | "any", options: ApprovalOptions): readonly Sha256Digest[] | "any" => {
+  if (options.anyComponent || seen === "any") return "any";
   const before = options.keepComponent ? (grant.spec.review?.component ?? []).filter(isSha256Digest).slice(-1) : [];
   return [...new Set([...before, seen])];
 };

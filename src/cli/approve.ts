@@ -7,7 +7,7 @@ import { type Document, parseAllDocuments } from "yaml";
 import { Invalid, Refused } from "../api/errors.ts";
 import type { ToolGrant } from "../api/generated/toolgrant.ts";
 import type { JsonValue } from "../api/json.ts";
-import { findTool } from "../grants/granted-tool.ts";
+import { componentName, findTool } from "../grants/granted-tool.ts";
 import { folderOfWorkloads } from "../local/look.ts";
 import { seenComponent } from "../local/observe.ts";
 import { loadManifests } from "../manifests/load.ts";
@@ -56,18 +56,18 @@ const approveFile = async (terminal: Terminal, file: string, options: ApproveOpt
       ({ written: { object } }) =>
         object.metadata.name === grant.spec.tool.workload && (object.metadata.namespace ?? "default") === namespace,
     );
-    const observation = workload?.components.get(grant.spec.tool.component);
+    const observation = workload?.components.get(componentName(grant.spec.tool));
     if (observation && "fault" in observation) throw new Refused(observation.fault.code, observation.fault.message);
     const seen = seenComponent(observation);
     if (!seen)
       throw new Refused(
         "NotOffered",
-        `there is no component ${grant.spec.tool.workload}/${grant.spec.tool.component} in ${folder}; name its folder with --folder`,
+        `there is no component ${grant.spec.tool.workload}/${componentName(grant.spec.tool)} in ${folder}; name its folder with --folder`,
       );
     const judged = found.plan.grants.find(
       ({ written: one }) => one.object.metadata.name === grant.metadata.name && (one.object.metadata.namespace ?? "default") === namespace,
     );
-    const component = codeToApprove(grant, seen.digest, options);
+    const component = codeToApprove(grant, seen.code ?? seen.digest, options);
     const changes = judged?.judgement.changes ?? [];
     const { fn } = findTool(seen, grant.spec.tool);
     if (!options.json) terminal.err(shownGrant(terminal, { grant, reach: seen.reach, component, changes, fn }));

@@ -1,6 +1,7 @@
 import { Invalid, Refused } from "../api/errors.ts";
 import type { ObservedDefinition, ToolGrant, ToolGrantStatus } from "../api/generated/toolgrant.ts";
 import type { Change } from "../grants/changes.ts";
+import { componentName, farName } from "../grants/granted-tool.ts";
 import { loadAccess } from "../kube/access.ts";
 import { isNotFound } from "../kube/api-error.ts";
 import { ClusterClient } from "../kube/client.ts";
@@ -92,10 +93,15 @@ export const changesOf = (grant: ToolGrant): readonly Change[] =>
   (currentStatus(grant)?.changes ?? []).map(({ path, before, after }) => ({ path, before: before ?? null, after: after ?? null }));
 
 /** What the operator observed, as it is needed for a review. Throws `Refused` (`NotObserved`) where it can't be approved on that. */
-export const observedOf = (grant: ToolGrant): Required<Pick<ObservedDefinition, "digest" | "text" | "component" | "reach">> => {
-  const { digest, text, component, reach } = currentStatus(grant)?.observed ?? {};
+export const observedOf = (
+  grant: ToolGrant,
+): Required<Pick<ObservedDefinition, "digest" | "text" | "component" | "reach">> & Pick<ObservedDefinition, "code"> => {
+  const { digest, text, component, code, reach } = currentStatus(grant)?.observed ?? {};
   if (digest !== undefined && text !== undefined && component !== undefined && reach !== undefined)
-    return { digest, text, component, reach };
-  const { workload, component: name, function: wanted } = grant.spec.tool;
-  throw new Refused("NotObserved", `${wanted} of ${workload}/${name} has not been observed as it is now: ${whyOf(grant) || "look again"}`);
+    return { digest, text, component, reach, ...(code === undefined ? {} : { code }) };
+  const { tool } = grant.spec;
+  throw new Refused(
+    "NotObserved",
+    `${farName(tool)} of ${tool.workload}/${componentName(tool)} has not been observed as it is now: ${whyOf(grant) || "look again"}`,
+  );
 };

@@ -5,6 +5,7 @@ import { Invalid } from "../api/errors.ts";
 import type { Subject, ToolGrant } from "../api/generated/toolgrant.ts";
 import { grantedTool, toolText } from "../grants/granted-tool.ts";
 import { proposeGrants } from "../grants/proposals.ts";
+import { sandboxedComponents } from "../grants/sandboxed-component.ts";
 import type { Look } from "../local/look.ts";
 import { seenComponent } from "../local/observe.ts";
 import { problemText } from "../manifests/problem.ts";
@@ -65,12 +66,16 @@ const draftsOf = (found: Look, component: string | undefined, subjects: readonly
   for (const { written, components } of found.workloads) {
     const { metadata } = written.object;
     const [namespace, workload] = [metadata.namespace ?? "default", metadata.name];
-    const offered = [...components].map(([name, observation]) => ({ component: name, offered: seenComponent(observation)?.offered ?? [] }));
-    for (const { component: name, fn, grant, asks } of proposeGrants({ namespace, workload, components: offered })) {
-      if (!ungranted.has(JSON.stringify([namespace, toolText(grantedTool(workload, name, fn))]))) continue;
-      if (component !== undefined && component !== `${workload}/${name}`) continue;
+    const sources = sandboxedComponents(written.object.spec);
+    const offered = [...components].map(([name, observation]) => ({
+      source: sources.find((one) => one.name === name) ?? { name },
+      offered: seenComponent(observation)?.offered ?? [],
+    }));
+    for (const { source, fn, grant, asks } of proposeGrants({ namespace, workload, components: offered })) {
+      if (!ungranted.has(JSON.stringify([namespace, toolText(grantedTool(workload, source, fn))]))) continue;
+      if (component !== undefined && component !== `${workload}/${source.name}`) continue;
       if (grant) drafts.push({ grant: subjects.length > 0 ? { ...grant, spec: { ...grant.spec, subjects } } : grant, asks });
-      else skipped.push(`${workload}/${name} ${fn.name}: ${asks.join("; ")}`);
+      else skipped.push(`${workload}/${source.name} ${fn.name}: ${asks.join("; ")}`);
     }
   }
   return { drafts, skipped };

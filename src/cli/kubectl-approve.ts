@@ -36,7 +36,9 @@ const approveOne = async (terminal: Terminal, grants: ClusterGrants, name: strin
   if (digestOfDefinitionText(observed.text) !== observed.digest || !isSha256Digest(observed.component))
     throw new Invalid("StatusMalformed", `the status of ${name} does not fit itself: its definition has another digest than it says`);
   const grant = completed(found, options);
-  const component = withAlso(codeToApprove(grant, observed.component, options), options.alsoComponent);
+  const code = observed.code === undefined ? observed.component : observed.code;
+  if (code !== "any" && !isSha256Digest(code)) throw new Invalid("StatusMalformed", `the status of ${name} names no code`);
+  const component = withAlso(codeToApprove(grant, code, options), options.alsoComponent);
   const { reach } = observed;
   const fn = toolOfDefinition(observed.text);
   if (!options.json) terminal.err(shownGrant(terminal, { grant, reach, component, changes: changesOf(found), fn }));

@@ -10,7 +10,7 @@ import { neverCallable } from "./callable.ts";
 import { definitionDigest } from "./definition.ts";
 import { draftLabel } from "./draft.ts";
 import { grantDigest } from "./grant-digest.ts";
-import { farName } from "./granted-tool.ts";
+import { componentName, farName } from "./granted-tool.ts";
 import { hiddenCharactersIn } from "./hidden-characters.ts";
 import { reviewedTextAnnotations } from "./reviewed-text.ts";
 
@@ -37,8 +37,11 @@ export interface ApproveOptions {
 export const approve = (options: ApproveOptions): ToolGrant => {
   const { grant, fn, reach, component, reviewer, note, now } = options;
   if (!fn) {
-    const { workload, component: name } = grant.spec.tool;
-    throw new Refused("NotOffered", `${workload}/${name} does not offer ${farName(grant.spec.tool)} now, so there is nothing to approve`);
+    const { tool } = grant.spec;
+    throw new Refused(
+      "NotOffered",
+      `${tool.workload}/${componentName(tool)} does not offer ${farName(tool)} now, so there is nothing to approve`,
+    );
   }
   assertApprovable(grant, options);
   const { [draftLabel]: _, ...labels } = grant.metadata.labels ?? {};

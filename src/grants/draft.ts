@@ -6,7 +6,7 @@ import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, jsonObjec
 import { isUntyped, type ToolDefinition, type UntypedTool } from "../api/untyped.ts";
 import { declarationOf } from "../declaration/declaration.ts";
 import { childrenOf, mapChildren } from "../declaration/subschemas.ts";
-import { grantedTool } from "./granted-tool.ts";
+import { grantedTool, type ToolSource } from "./granted-tool.ts";
 
 export const draftLabel = "ambit.dev/draft";
 export const workloadLabel = "ambit.dev/workload";
@@ -14,7 +14,7 @@ export const workloadLabel = "ambit.dev/workload";
 export interface DraftOptions {
   readonly namespace: string;
   readonly workload: string;
-  readonly component: string;
+  readonly source: ToolSource;
   readonly fn: ToolDefinition;
   /** The name that a model shall call; null where a person must choose one. */
   readonly name: string | null;
@@ -26,18 +26,18 @@ export interface DraftOptions {
  *
  * Throws `Invalid` (`SchemaTooLarge`) where the tool's schema is too large to declare.
  */
-export const draftGrant = ({ namespace, workload, component, fn, name }: DraftOptions): ToolGrant => {
+export const draftGrant = ({ namespace, workload, source, fn, name }: DraftOptions): ToolGrant => {
   const { description, parameters } = isUntyped(fn) ? ownWords(fn) : declarationOf(fn, name ?? "");
   return {
     apiVersion: "ambit.dev/v1alpha1",
     kind: "ToolGrant",
     metadata: {
-      name: draftName(workload, component, fn),
+      name: draftName(workload, source.name, fn),
       namespace,
       labels: { [draftLabel]: "true", [workloadLabel]: labelValue(workload) },
     },
     spec: {
-      tool: grantedTool(workload, component, fn),
+      tool: grantedTool(workload, source, fn),
       declaration: { name: name ?? "", description: description.length <= longestDescription ? description : "", parameters },
       mutates: true,
       egressCeiling: "Internal",

@@ -1,18 +1,26 @@
 import type { GrantedTool } from "../api/generated/toolgrant.ts";
 import { isUntyped, type ToolDefinition, untypedInterface } from "../api/untyped.ts";
+import type { SandboxedComponent } from "./sandboxed-component.ts";
+
+/** Whose tool it is: a component, or an MCP server by its bridge. */
+export type ToolSource = Pick<SandboxedComponent, "name" | "bridge">;
+
+/** Name of the component whose tool a grant names; for an MCP server's, that of its bridge. */
+export const componentName = ({ component, mcpServer }: Pick<GrantedTool, "component" | "mcpServer">): string =>
+  component ?? mcpServer ?? "";
 
 /** The name by which the far side knows what is granted: a function's, or a listed tool's. */
 export const farName = ({ function: fn, tool }: Pick<GrantedTool, "function" | "tool">): string => fn ?? tool ?? "";
 
 /** How a grant names this tool of a component. */
-export const grantedTool = (workload: string, component: string, tool: ToolDefinition): GrantedTool => {
-  if (isUntyped(tool)) return { workload, component, tool: tool.name };
-  return { workload, component, ...(tool.interface === null ? {} : { interface: tool.interface }), function: tool.name };
+export const grantedTool = (workload: string, { name, bridge }: ToolSource, tool: ToolDefinition): GrantedTool => {
+  if (isUntyped(tool)) return { workload, ...(bridge ? { mcpServer: name } : { component: name }), tool: tool.name };
+  return { workload, component: name, ...(tool.interface === null ? {} : { interface: tool.interface }), function: tool.name };
 };
 
 /** One text for the tool that a grant names, equal for two grants of the same tool. */
-export const toolText = ({ workload, component, interface: id, function: fn, tool }: GrantedTool): string =>
-  JSON.stringify(tool === undefined ? [workload, component, id ?? null, fn] : [workload, component, { tool }]);
+export const toolText = ({ workload, component, mcpServer, interface: id, function: fn, tool }: GrantedTool): string =>
+  JSON.stringify(tool === undefined ? [workload, component, id ?? null, fn] : [workload, component ?? { mcpServer }, { tool }]);
 
 /** What is said of why a tool is not one: of a function, or (`interface` is `untypedInterface`) of a listed tool. */
 interface Refused {

@@ -23,6 +23,8 @@ export interface Observed {
 
 export interface ObservedCode {
   readonly digest: Sha256Digest;
+  /** What a review names for it, where that is not `digest`: the component behind a bridge, or `any` where its server is remote. */
+  readonly code?: Sha256Digest | "any";
   readonly reach: Reach;
   /** Null where this code does not offer the tool; `notOffered` says why. */
   readonly fn: ToolDefinition | null;
@@ -139,9 +141,10 @@ const driftsOf = (grant: ToolGrant, review: Review, code: ObservedCode): { reaso
     reasons.push({ code: "ReachWider", message: `it may touch the ${kind} ${entry} now, which was not reviewed` });
     changes.push({ path: `/reach/${kind}s`, before: null, after: entry });
   }
-  if (!review.component.includes("any") && !review.component.includes(code.digest)) {
-    reasons.push({ code: "CodeChanged", message: `the component is ${code.digest} now, which was not reviewed` });
-    changes.push({ path: "/component", before: review.component.join(", "), after: code.digest });
+  const { code: named = code.digest } = code;
+  if (named !== "any" && !review.component.includes("any") && !review.component.includes(named)) {
+    reasons.push({ code: "CodeChanged", message: `the component is ${named} now, which was not reviewed` });
+    changes.push({ path: "/component", before: review.component.join(", "), after: named });
   }
   return { reasons, changes };
 };

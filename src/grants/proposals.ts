@@ -5,17 +5,18 @@ import { isUntyped, type ToolDefinition } from "../api/untyped.ts";
 import { draftNames } from "../declaration/names.ts";
 import { assertUsableSchema } from "../translate/schema-usable.ts";
 import { type DraftOptions, draftGrant } from "./draft.ts";
+import type { ToolSource } from "./granted-tool.ts";
 
 /** Everything that a Workload offers as far as it is known. */
 export interface OfferedTools {
   readonly namespace: string;
   readonly workload: string;
-  readonly components: readonly { readonly component: string; readonly offered: readonly ToolDefinition[] }[];
+  readonly components: readonly { readonly source: ToolSource; readonly offered: readonly ToolDefinition[] }[];
 }
 
 /** What is proposed for one tool. */
 export interface Proposal {
-  readonly component: string;
+  readonly source: ToolSource;
   readonly fn: ToolDefinition;
   /** Null where the tool can't be declared; `asks` then says why. */
   readonly grant: ToolGrant | null;
@@ -28,27 +29,27 @@ export const proposeGrants = (offered: OfferedTools): Proposal[] => proposals(of
 
 /** A tool, and the draft for it: made when it is asked for, since a component may list thousands and few of them are drafted at once. */
 export interface Proposable {
-  readonly component: string;
+  readonly source: ToolSource;
   readonly fn: ToolDefinition;
   readonly propose: () => Proposal;
 }
 
 /** As `proposeGrants`. */
 export const proposals = ({ namespace, workload, components }: OfferedTools): Proposable[] => {
-  const all = components.flatMap(({ component, offered }) =>
-    offered.map((fn) => ({ name: fn.name, form: fn.form, interface: isUntyped(fn) ? component : fn.interface, component, fn })),
+  const all = components.flatMap(({ source, offered }) =>
+    offered.map((fn) => ({ name: fn.name, form: fn.form, interface: isUntyped(fn) ? source.name : fn.interface, source, fn })),
   );
   const names = draftNames(all);
   return all.map((tool) => {
-    const { component, fn } = tool;
+    const { source, fn } = tool;
     const name = names.get(tool);
-    const draft = { namespace, workload, component, fn, name: name?.name ?? null };
-    return { component, fn, propose: () => proposal(draft, name?.name === null ? [name.message] : []) };
+    const draft = { namespace, workload, source, fn, name: name?.name ?? null };
+    return { source, fn, propose: () => proposal(draft, name?.name === null ? [name.message] : []) };
   });
 };
 
 const proposal = (draft: DraftOptions, asksOfName: readonly string[]): Proposal => {
-  const { component, fn } = draft;
+  const { source, fn } = draft;
   try {
     const grant = draftGrant(draft);
     const asks = [
@@ -58,10 +59,10 @@ const proposal = (draft: DraftOptions, asksOfName: readonly string[]): Proposal 
         : []),
       ...(isUntyped(fn) ? unusable(grant.spec.declaration.parameters) : []),
     ];
-    return { component, fn, grant, asks };
+    return { source, fn, grant, asks };
   } catch (error) {
     if (!(error instanceof Invalid)) throw error;
-    return { component, fn, grant: null, asks: [error.message] };
+    return { source, fn, grant: null, asks: [error.message] };
   }
 };
 

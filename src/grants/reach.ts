@@ -3,23 +3,28 @@ import { Invalid } from "../api/errors.ts";
 import type { Volume, VolumeMount, WorkloadSpec } from "../api/generated/workload.ts";
 import type { WitImport } from "../api/wit.ts";
 import { allowedHostText, hostWithin, parseAllowedHost } from "../egress/allowed-host.ts";
+import { sandboxedComponents, serverOf } from "./sandboxed-component.ts";
 
 /**
  * What a component may touch by its Workload and what it imports. A volume that comes from a claim says which: `docs=docs-claim:/docs:ro`, so that another
  * claim behind the same name is another reach. Imports of types alone reach nothing and are left out.
  *
+ * An MCP server's tools reach what the server does: of a bridge to a component it is what that component may touch, and `imports` are that component's; of a bridge to a remote
+ * server it is the server. What the bridge itself imports comes with Ambit and is no reviewer's concern.
+ *
  * Throws `Invalid` (`ComponentMissing`) where the Workload has no such component.
  */
 export const reachOf = (workload: WorkloadSpec, componentName: string, imports: readonly WitImport[]): Reach => {
-  const component = workload.components.find(({ name }) => name === componentName);
+  const component = sandboxedComponents(workload).find(({ name }) => name === componentName);
   if (!component)
     throw new Invalid("ComponentMissing", `the workload has no component ${JSON.stringify(componentName)}`, "/spec/components");
-  const resources = component.localResources;
+  const resources = (serverOf(workload, component) ?? component).localResources;
+  const headers = component.bridge?.kind === "remote" ? component.bridge.headersFrom : [];
   return {
     hosts: sortedSet((resources?.allowedHosts ?? []).map(canonicalHost)),
     volumes: sortedSet((resources?.volumeMounts ?? []).map((mount) => volumeText(mount, workload.volumes ?? []))),
-    secrets: [],
-    imports: sortedSet(imports.filter(needsProvider).map(({ id }) => id)),
+    secrets: sortedSet(headers.map(({ name }) => name)),
+    imports: component.bridge?.kind === "remote" ? [] : sortedSet(imports.filter(needsProvider).map(({ id }) => id)),
   };
 };
 

@@ -1,11 +1,12 @@
 import type { Sha256Digest } from "../api/digest.ts";
 import type { GrantedTool, ToolGrant } from "../api/generated/toolgrant.ts";
-import type { Workload, WorkloadComponent } from "../api/generated/workload.ts";
+import type { Workload } from "../api/generated/workload.ts";
 import type { HostLimits } from "../api/host.ts";
 import { canonicalJson, type JsonObject } from "../api/json.ts";
 import type { ComponentKey, LiveGrant } from "../catalogue/state.ts";
-import { findTool, grantedTool, toolText } from "../grants/granted-tool.ts";
+import { componentName, findTool, grantedTool, toolText } from "../grants/granted-tool.ts";
 import { type Judgement, judgeGrant, type Observed } from "../grants/judge.ts";
+import { componentOfTool, type SandboxedComponent, sandboxedComponents } from "../grants/sandboxed-component.ts";
 import { hostLimits } from "../manifests/quantities.ts";
 import type { Written } from "../manifests/read.ts";
 import { type ComponentFault, type ComponentSeen, seenComponent, type WorkloadObservation } from "./observe.ts";
@@ -109,30 +110,36 @@ const workloadName = ({ metadata }: Workload): string => `${metadata.namespace ?
 const toolName = (namespace: string, tool: GrantedTool): string => `${namespace} ${toolText(tool)}`;
 
 const observedFor = (grant: ToolGrant, workloads: ReadonlyMap<string, WorkloadObservation>): Observed => {
-  const { workload, component } = grant.spec.tool;
+  const { tool } = grant.spec;
+  const { workload } = tool;
   const absent = (code: string, message: string): Observed => ({ codes: [], absent: { code, message } });
   const found = workloads.get(`${grant.metadata.namespace ?? "default"}/${workload}`);
   if (!found) return absent("WorkloadMissing", `there is no Workload ${workload} in namespace ${grant.metadata.namespace ?? "default"}`);
   if (found.written.object.spec.suspend) return absent("Suspended", `the Workload ${workload} is suspended`);
-  const observation = found.components.get(component);
-  if (!observation) return absent("ComponentMissing", `the Workload ${workload} has no component ${component}`);
-  if ("fault" in observation) return absent(observation.fault.code, `${workload}/${component}: ${observation.fault.message}`);
+  const component = componentOfTool(found.written.object.spec, tool);
+  const observation = component && found.components.get(component.name);
+  const name = componentName(tool);
+  if (!observation) {
+    const kind = tool.mcpServer === undefined ? "component" : "MCP server";
+    return absent("ComponentMissing", `the Workload ${workload} has no ${kind} ${name}`);
+  }
+  if ("fault" in observation) return absent(observation.fault.code, `${workload}/${name}: ${observation.fault.message}`);
   const { seen } = observation;
-  if (grant.spec.tool.tool !== undefined && seen.listing === "awaited")
-    return absent("NotListed", `${workload}/${component} has not told its tools yet`);
-  return { codes: [{ digest: seen.digest, reach: seen.reach, ...findTool(seen, grant.spec.tool) }] };
+  if (tool.tool !== undefined && seen.listing === "awaited") return absent("NotListed", `${workload}/${name} has not told its tools yet`);
+  const { digest, code, reach } = seen;
+  return { codes: [{ digest, ...(code && { code }), reach, ...findTool(seen, tool) }] };
 };
 
 const desiredHosts = ({ written, components }: WorkloadObservation): DesiredHost[] => {
   const { object } = written;
   if (object.spec.suspend) return [];
-  return object.spec.components.flatMap((component) => {
+  return sandboxedComponents(object.spec).flatMap((component) => {
     const seen = seenComponent(components.get(component.name));
     return seen && (seen.offered.length > 0 || seen.listing !== "none") ? [desiredHost(object, component, seen)] : [];
   });
 };
 
-const desiredHost = (workload: Workload, component: WorkloadComponent, seen: ComponentSeen): DesiredHost => {
+const desiredHost = (workload: Workload, component: SandboxedComponent, seen: ComponentSeen): DesiredHost => {
   const { allowedHosts = [], environment, volumeMounts = [] } = component.localResources ?? {};
   const volumes = workload.spec.volumes ?? [];
   const desired = {
@@ -160,18 +167,18 @@ const desiredHost = (workload: Workload, component: WorkloadComponent, seen: Com
 const ungrantedTools = ({ written, components }: WorkloadObservation, named: ReadonlySet<string>): UngrantedTool[] => {
   const { object } = written;
   if (object.spec.draftGrants === false) return [];
-  return object.spec.components.flatMap((component) => {
+  return sandboxedComponents(object.spec).flatMap((component) => {
     const key = keyOf(object, component.name);
     const offered = seenComponent(components.get(component.name))?.offered ?? [];
     return offered
-      .map((tool) => grantedTool(key.workload, key.component, tool))
+      .map((tool) => grantedTool(key.workload, component, tool))
       .filter((tool) => !named.has(toolName(key.namespace, tool)))
       .map((tool) => ({ key, tool }));
   });
 };
 
 const reportsOf = ({ written, components }: WorkloadObservation): WorkloadReport[] =>
-  written.object.spec.components.map((component) => {
+  sandboxedComponents(written.object.spec).map((component) => {
     const observation = components.get(component.name);
     const seen = seenComponent(observation);
     return {

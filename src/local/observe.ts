@@ -1,12 +1,15 @@
 import { dirname } from "node:path";
+import { bridgeDigest } from "../api/bridge-component.ts";
 import type { Reach } from "../api/definition.ts";
 import type { Sha256Digest } from "../api/digest.ts";
 import { AmbitError, Invalid, Transient, Waiting } from "../api/errors.ts";
-import type { Workload, WorkloadComponent } from "../api/generated/workload.ts";
+import type { Workload } from "../api/generated/workload.ts";
 import { type ToolDefinition, untypedExport } from "../api/untyped.ts";
-import type { ComponentInterface } from "../api/wit.ts";
+import type { ComponentInterface, WitImport } from "../api/wit.ts";
 import { reachOf } from "../grants/reach.ts";
+import { type SandboxedComponent, sandboxedComponents, serverOf } from "../grants/sandboxed-component.ts";
 import type { Written } from "../manifests/read.ts";
+import { readBridge } from "../oci/bundled-bridge.ts";
 import { KnownInterfaces } from "../wit/known-interfaces.ts";
 import { type NotOffered, offeredFunctions } from "../wit/offered.ts";
 import { withDocs } from "../wit/with-docs.ts";
@@ -26,6 +29,8 @@ export type FetchComponent = (image: string, folder: string, allowTags: boolean)
 /** What one component of a Workload turned out to be. */
 export interface ComponentSeen {
   readonly digest: Sha256Digest;
+  /** What a review names for it, where that is not `digest` (`ObservedCode`). */
+  readonly code?: Sha256Digest | "any";
   readonly bytes: () => Promise<Uint8Array>;
   readonly file: string | null;
   readonly interface: ComponentInterface;
@@ -52,6 +57,8 @@ export interface WorkloadObservation {
   readonly components: ReadonlyMap<string, ComponentObservation>;
 }
 
+const bundledBridge: FetchedComponent = { digest: bridgeDigest, read: readBridge, file: null };
+
 /** Components read at once: each holds its bytes while it is decoded. */
 const readAtOnce = 4;
 
@@ -66,7 +73,7 @@ export class ComponentObserver {
 
   /** Never rejects for what a component or a registry does: that is the component's fault in the result. */
   async observe(workloads: readonly Written<"Workload", Workload>[]): Promise<WorkloadObservation[]> {
-    const jobs = workloads.flatMap((written) => written.object.spec.components.map((component) => ({ written, component })));
+    const jobs = workloads.flatMap((written) => sandboxedComponents(written.object.spec).map((component) => ({ written, component })));
     const found = new Map<(typeof jobs)[number], ComponentObservation>();
     const pending = jobs.values();
     const worker = async () => {
@@ -83,16 +90,27 @@ export class ComponentObserver {
     });
   }
 
-  async #observeOne({ object, file }: Written<"Workload", Workload>, component: WorkloadComponent): Promise<ComponentObservation> {
+  async #observeOne(written: Written<"Workload", Workload>, component: SandboxedComponent): Promise<ComponentObservation> {
+    const { object } = written;
     try {
-      const fetched = await this.#fetch(component.image, dirname(file), object.spec.allowTags === true);
+      const fetched = component.bridge ? bundledBridge : await this.#fetchWritten(written, component);
       const bare = await this.#interfaceOf(fetched);
       const described = component.wit ? withDocs(bare, component.wit.inline) : bare;
       const functions = offeredFunctions(described, component.tools?.exclude ?? []);
-      const reach = reachOf(object.spec, component.name, described.imports);
+      const behind = await this.#behindBridge(written, component);
+      const reach = reachOf(object.spec, component.name, behind?.imports ?? described.imports);
       const listing = untypedExport(described) === null ? "none" : "awaited";
       return {
-        seen: { digest: fetched.digest, bytes: fetched.read, file: fetched.file, interface: described, ...functions, reach, listing },
+        seen: {
+          digest: fetched.digest,
+          ...(behind && { code: behind.code }),
+          bytes: fetched.read,
+          file: fetched.file,
+          interface: described,
+          ...functions,
+          reach,
+          listing,
+        },
       };
     } catch (error) {
       if (!(error instanceof AmbitError)) throw error;
@@ -101,6 +119,22 @@ export class ComponentObserver {
         fault: { code: error.code, message: `${error.message}${at}`, passing: error instanceof Transient || error instanceof Waiting },
       };
     }
+  }
+
+  #fetchWritten({ object, file }: Written<"Workload", Workload>, { image }: SandboxedComponent): Promise<FetchedComponent> {
+    return this.#fetch(image, dirname(file), object.spec.allowTags === true);
+  }
+
+  /** What answers behind a bridge; null for a component that answers itself. */
+  async #behindBridge(
+    written: Written<"Workload", Workload>,
+    component: SandboxedComponent,
+  ): Promise<{ readonly code: Sha256Digest | "any"; readonly imports: readonly WitImport[] } | null> {
+    if (!component.bridge) return null;
+    const server = serverOf(written.object.spec, component);
+    if (!server) return { code: "any", imports: [] };
+    const fetched = await this.#fetchWritten(written, server);
+    return { code: fetched.digest, imports: (await this.#interfaceOf(fetched)).imports };
   }
 
   async #interfaceOf(fetched: FetchedComponent): Promise<ComponentInterface> {

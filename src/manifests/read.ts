@@ -5,6 +5,7 @@ import type { Workload } from "../api/generated/workload.ts";
 import { isJsonObject, type JsonObject, type JsonValue, jsonObject } from "../api/json.ts";
 import type { ObjectMeta } from "../api/object-meta.ts";
 import { type AllowedHostRules, parseAllowedHost } from "../egress/allowed-host.ts";
+import { originOf } from "../grants/sandboxed-component.ts";
 import { checkMetadata } from "./metadata.ts";
 import type { Finding, Problem } from "./problem.ts";
 import { checkStructure, type StructuralSchema } from "./structural-schema.ts";
@@ -187,11 +188,17 @@ const readNamespace = (value: JsonObject): Found => {
 
 const hostFindings = (object: JsonObject, { allowedHosts }: ReadOptions): Finding[] => {
   const { spec } = object as unknown as Workload;
-  return spec.components.flatMap((component, i) =>
+  const own = spec.components.flatMap((component, i) =>
     (component.localResources?.allowedHosts ?? []).flatMap((entry, j) =>
       findingOf(() => parseAllowedHost(entry, allowedHosts), `/spec/components/${i}/localResources/allowedHosts/${j}`),
     ),
   );
+  const remote = (spec.mcpServers ?? []).flatMap((server, i) =>
+    server.remote
+      ? findingOf(() => parseAllowedHost(originOf(server.remote?.url ?? ""), allowedHosts), `/spec/mcpServers/${i}/remote/url`)
+      : [],
+  );
+  return [...own, ...remote];
 };
 
 const schemaFindings = (object: JsonObject, { assertUsableSchema }: ReadOptions): Finding[] => {

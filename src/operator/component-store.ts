@@ -1,10 +1,13 @@
 import { LRUCache } from "lru-cache";
+import { bridgeDigest, bridgeImage } from "../api/bridge-component.ts";
 import type { Sha256Digest } from "../api/digest.ts";
 import { Invalid, Stalled, Waiting } from "../api/errors.ts";
-import type { Workload, WorkloadComponent } from "../api/generated/workload.ts";
+import type { Workload } from "../api/generated/workload.ts";
 import type { ComponentInterface } from "../api/wit.ts";
+import type { SandboxedComponent } from "../grants/sandboxed-component.ts";
 import { abortScope } from "../kube/abort-scope.ts";
 import type { Clock } from "../kube/clock.ts";
+import { readBridge } from "../oci/bundled-bridge.ts";
 import type { ContentCache } from "../oci/content-cache.ts";
 import { anonymous, type RegistryCredentials } from "../oci/docker-config.ts";
 import { type PulledComponent, pullComponent } from "../oci/pull.ts";
@@ -26,13 +29,13 @@ export interface StoredComponent {
   bytes(): Promise<Uint8Array>;
 }
 
-/** Finds the components that Workloads name. All controllers share one, so that an image is pulled and read once. */
+/** Finds the components that Workloads name, and the bridge that comes with Ambit. All controllers share one, so that an image is pulled and read once. */
 export interface ComponentStore {
   /**
    * Throws `Invalid`, `Stalled`, `Refused`, `Waiting` or `Transient`, as pulling and decoding do; `FileImageInCluster` for a `file:` image; `Waiting` (`Pulling`) where a registry takes
    * its time: the pull goes on, and whoever asks again gets what became of it.
    */
-  fetch(workload: Workload, component: WorkloadComponent, signal?: AbortSignal): Promise<StoredComponent>;
+  fetch(workload: Workload, component: SandboxedComponent, signal?: AbortSignal): Promise<StoredComponent>;
 }
 
 export interface ComponentStoreOptions {
@@ -42,7 +45,7 @@ export interface ComponentStoreOptions {
   readonly isPlainHttp: (registry: string) => boolean;
   readonly clock: Clock;
   /** What the registry wants to know, from the component's pull secret. By default nothing. */
-  readonly credentials?: (workload: Workload, component: WorkloadComponent) => Promise<RegistryCredentials>;
+  readonly credentials?: (workload: Workload, component: SandboxedComponent) => Promise<RegistryCredentials>;
 }
 
 interface Known {
@@ -134,8 +137,16 @@ export const openComponentStore = ({
     }
   };
 
+  const bridge = async (): Promise<StoredComponent> => ({
+    digest: bridgeDigest,
+    resolved: bridgeImage,
+    interface: interfaces.get(bridgeDigest) ?? interfaces.of(bridgeDigest, await readBridge()),
+    bytes: readBridge,
+  });
+
   return {
     fetch: async (workload, component, signal) => {
+      if (component.bridge) return bridge();
       const asked = { workload, component, ...(signal ? { signal } : {}) };
       const reference = imageOf(workload, component);
       const { digest, resolved, bare } = await look(reference, asked);
@@ -155,7 +166,7 @@ export const openComponentStore = ({
 
 interface Asked {
   readonly workload: Workload;
-  readonly component: WorkloadComponent;
+  readonly component: SandboxedComponent;
   readonly signal?: AbortSignal;
 }
 
@@ -171,7 +182,7 @@ const hadBefore = (resolved: string, { workload }: Asked): boolean =>
  * The image to run. A tag that this generation of the Workload was resolved by stays what it was then: a registry where it moves does not change what runs, nor does a restart
  * of the operator.
  */
-const imageOf = (workload: Workload, component: WorkloadComponent): RegistryReference => {
+const imageOf = (workload: Workload, component: SandboxedComponent): RegistryReference => {
   const reference = parsedRegistry(component.image);
   if (reference.digest !== null) return reference;
   if (!workload.spec.allowTags) {

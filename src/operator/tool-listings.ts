@@ -65,7 +65,12 @@ export interface Offering {
   readonly listing: "none" | "awaited" | "known";
 }
 
-export const offeringOf = (stored: StoredComponent, { tools }: WorkloadComponent, key: ComponentKey, listings: ToolListings): Offering => {
+export const offeringOf = (
+  stored: StoredComponent,
+  { tools }: Pick<WorkloadComponent, "tools">,
+  key: ComponentKey,
+  listings: ToolListings,
+): Offering => {
   const exclude = tools?.exclude ?? [];
   const { offered, notOffered } = listings.functionsOf(stored.interface, exclude);
   if (untypedExport(stored.interface) === null) return { offered, notOffered, listing: "none" };

@@ -49,7 +49,7 @@ export interface ToolGrantSpec {
   readonly review?: Review;
 }
 /**
- * What runs, in a Workload of the same namespace. Either a function, or a tool that the component lists itself.
+ * What runs, in a Workload of the same namespace: a function of a component, a tool that a component lists itself, or a tool of an MCP server.
  */
 export interface GrantedTool {
   /**
@@ -59,7 +59,11 @@ export interface GrantedTool {
   /**
    * Name of the component in it.
    */
-  readonly component: string;
+  readonly component?: string;
+  /**
+   * Name of the entry of its `mcpServers`.
+   */
+  readonly mcpServer?: string;
   /**
    * Full export id with its version, such as `example:github/issues@0.1.0`; absent for a function that the world exports by itself.
    */
@@ -69,7 +73,7 @@ export interface GrantedTool {
    */
   readonly function?: string;
   /**
-   * The name that an untyped tool is listed under, byte for byte.
+   * The name that the component or the MCP server lists the tool under, byte for byte.
    */
   readonly tool?: string;
 }
@@ -276,6 +280,10 @@ export interface ObservedDefinition {
    * The code that says so: sha256 of the component's bytes.
    */
   readonly component?: string;
+  /**
+   * What a review names for it, where that is not `component`: the sha256 of the component that an MCP server is, or `any` for a remote one.
+   */
+  readonly code?: string;
   /**
    * Where that code is, with the digest that the image was resolved to.
    */

@@ -24,10 +24,15 @@ export interface WorkloadSpec {
   /**
    * The components. Each gets its own sandbox and only the reach written beside it.
    *
-   * @minItems 1
    * @maxItems 16
    */
   readonly components: readonly WorkloadComponent[];
+  /**
+   * MCP servers whose tools are offered. Each gets a bridge: a component of Ambit's own in its own sandbox, which speaks MCP and reaches that server alone.
+   *
+   * @maxItems 16
+   */
+  readonly mcpServers?: readonly McpServer[];
   /**
    * Folders that components may mount.
    *
@@ -191,6 +196,100 @@ export interface InstanceReuse {
   readonly calls: number;
 }
 /**
+ * One MCP server, which is either a component of this workload or remote.
+ */
+export interface McpServer {
+  /**
+   * Name within the workload, a DNS label, and no component's. Grants refer to it, and its bridge runs under it.
+   */
+  readonly name: string;
+  /**
+   * Name of the component above that is the server: one that exports `wasi:http/incoming-handler`. It takes requests from this bridge alone.
+   */
+  readonly component?: string;
+  /**
+   * Where a component serves MCP; `/mcp` if absent.
+   */
+  readonly path?: string;
+  readonly remote?: RemoteMcpServer;
+  readonly tools?: McpToolSelection;
+  readonly limits: McpCallLimits;
+  readonly resources?: BridgeResources;
+}
+/**
+ * A server elsewhere, spoken to by HTTP.
+ */
+export interface RemoteMcpServer {
+  /**
+   * The endpoint, such as `https://mcp.example.com/mcp`. Its scheme, host and port are all that the bridge may reach.
+   */
+  readonly url: string;
+  /**
+   * Secrets of the same namespace whose keys are names of headers and whose values are sent under them with every request, such as `Authorization`. Later entries win. Only the bridge gets them.
+   *
+   * @maxItems 8
+   */
+  readonly headersFrom?: readonly HeadersSecret[];
+}
+/**
+ * One secret.
+ */
+export interface HeadersSecret {
+  /**
+   * Name of the secret.
+   */
+  readonly name: string;
+}
+/**
+ * Which of its tools are offered.
+ */
+export interface McpToolSelection {
+  /**
+   * Names of tools that are not offered, byte for byte.
+   *
+   * @maxItems 256
+   */
+  readonly exclude?: readonly string[];
+}
+/**
+ * Bounds of one call, and how many run at once.
+ */
+export interface McpCallLimits {
+  /**
+   * How long a call may take, in `ms`, `s` or `m`, at most about a quarter of an hour.
+   */
+  readonly timeout: string;
+  /**
+   * Memory of one instance, all its memories and tables together, in `Mi` or `Gi`.
+   */
+  readonly memory: string;
+  /**
+   * Size of one result, in bytes, `Ki` or `Mi`, at most 64Mi.
+   */
+  readonly resultBytes: string;
+  /**
+   * Calls that run at once in one host; more wait in a bounded queue.
+   */
+  readonly concurrency: number;
+}
+/**
+ * What the pod requests and may use, as for any container. Where it does not say, requests are small and the memory limit follows from `limits`.
+ */
+export interface BridgeResources {
+  /**
+   * What is set aside for the pod.
+   */
+  readonly requests?: {
+    [k: string]: string;
+  };
+  /**
+   * What the pod may use at most.
+   */
+  readonly limits?: {
+    [k: string]: string;
+  };
+}
+/**
  * One volume, from exactly one source.
  */
 export interface Volume {
@@ -290,9 +389,9 @@ export interface WorkloadStatus {
    */
   readonly selector?: string;
   /**
-   * What each component turned out to be.
+   * What each component turned out to be, and the bridge of each MCP server.
    *
-   * @maxItems 16
+   * @maxItems 32
    */
   readonly components?: readonly ComponentStatus[];
 }

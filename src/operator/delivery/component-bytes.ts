@@ -1,5 +1,6 @@
 import type { Sha256Digest } from "../../api/digest.ts";
 import { AmbitError, Transient, Waiting } from "../../api/errors.ts";
+import { sandboxedComponents } from "../../grants/sandboxed-component.ts";
 import { keyText } from "../../kube/object.ts";
 import type { OperatorContext } from "../context.ts";
 import type { ClusterWorkload } from "../kinds.ts";
@@ -25,7 +26,7 @@ export const componentBytes =
     const workload = stores.workloads.get(keyText({ namespace: of.namespace, name: of.workload }));
     const kept = workload && wasTheirs(stores, workload, digest) ? await cached(digest) : null;
     if (kept !== null) return kept;
-    const component = workload?.spec.components.find(({ name }) => name === of.component);
+    const component = workload && sandboxedComponents(workload.spec).find(({ name }) => name === of.component);
     const stored = workload && component && (await components.fetch(workload, component, signal).catch(notTheHosts));
     if (stored?.digest === digest) return stored.bytes().catch(notTheHosts);
     throw new Waiting(

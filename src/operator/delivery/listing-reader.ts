@@ -1,6 +1,7 @@
 import { isSha256Digest, type Sha256Digest } from "../../api/digest.ts";
 import { AmbitError, Stalled } from "../../api/errors.ts";
 import { untypedExport } from "../../api/untyped.ts";
+import { sandboxedComponents } from "../../grants/sandboxed-component.ts";
 import { pause } from "../../kube/clock.ts";
 import { keyText } from "../../kube/object.ts";
 import type { OperatorContext, Runs } from "../context.ts";
@@ -101,7 +102,7 @@ const hasFunctionsOnly = async (
   signal: AbortSignal,
 ): Promise<boolean> => {
   const workload = stores.workloads.get(keyText({ namespace: of.namespace, name: of.workload }));
-  const component = workload?.spec.components.find(({ name }) => name === of.component);
+  const component = workload && sandboxedComponents(workload.spec).find(({ name }) => name === of.component);
   if (!workload || !component) return false;
   try {
     const stored = await components.fetch(workload, component, signal);

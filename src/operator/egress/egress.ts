@@ -15,6 +15,7 @@ import { type EgressHostStatus, egressStatus } from "../../egress/egress-status.
 import { type EntryIntent, egressIntents } from "../../egress/intent.ts";
 import { componentPolicy, type NetworkPolicySpec, policyPeersOf } from "../../egress/network-policy.ts";
 import type { Peer } from "../../egress/route.ts";
+import { sandboxedComponents } from "../../grants/sandboxed-component.ts";
 import { ApiError } from "../../kube/api-error.ts";
 import { Applier } from "../../kube/apply.ts";
 import { Controller } from "../../kube/controller.ts";
@@ -240,7 +241,7 @@ class EgressController implements Egress {
       const only = has[labels.component];
       for (const { metadata, spec } of workloads.list().filter(({ metadata }) => metadata.namespace === namespace)) {
         if (only !== undefined && has[labels.workload] !== metadata.name) continue;
-        for (const { name: component } of spec.components)
+        for (const { name: component } of sandboxedComponents(spec))
           if (only === undefined || only === component) suspect({ namespace, workload: metadata.name, component });
       }
     });
@@ -273,7 +274,7 @@ class EgressController implements Egress {
     this.#held.set(name, held);
     // Until its live tools were judged by what it asks for now, what they may reach stays what it was: nothing, where that was not seen by this process.
     const waits = unjudgedGrants(this.#context.stores, workload) > 0;
-    const components = workload.spec.components.flatMap(({ name: component, localResources }): Asked[] => {
+    const components = sandboxedComponents(workload.spec).flatMap(({ name: component, localResources }): Asked[] => {
       const allowedHosts = waits ? held.get(component)?.allowedHosts : (localResources?.allowedHosts ?? []);
       return allowedHosts === undefined ? [] : [{ component, allowedHosts }];
     });
@@ -383,7 +384,7 @@ class EgressController implements Egress {
   /** Removes the policies of components that the Workload has no more; their pods are behind the policy that denies all. */
   async #removeLeftOver(workload: ClusterWorkload, held: Map<string, Held>, signal: AbortSignal): Promise<void> {
     const { client, stores } = this.#context;
-    const components = new Set(workload.spec.components.map(({ name }) => name));
+    const components = new Set(sandboxedComponents(workload.spec).map(({ name }) => name));
     for (const component of [...held.keys()].filter((one) => !components.has(one))) {
       held.delete(component);
       this.canary.forget({ namespace: workload.metadata.namespace ?? "", workload: workload.metadata.name, component });

@@ -4,6 +4,7 @@ import { lintDeclaration } from "../../declaration/provider-rules.ts";
 import { neverCallable } from "../../grants/callable.ts";
 import type { Change } from "../../grants/changes.ts";
 import { definitionText } from "../../grants/definition.ts";
+import { componentName } from "../../grants/granted-tool.ts";
 import { hiddenCharactersIn } from "../../grants/hidden-characters.ts";
 import { type Judgement, judgeGrant, type Phase, type Reason } from "../../grants/judge.ts";
 import { assertUsableSchema } from "../../translate/schema-usable.ts";
@@ -108,6 +109,7 @@ const observedOf = ({ farSide }: SeenGrant, { fn, definition, components }: Judg
     digest: definition,
     ...(text.length <= longestDefinition ? { text } : {}),
     ...(code ? { component: code.digest } : {}),
+    ...(code?.code ? { code: code.code } : {}),
     ...(code && image !== undefined && image.length <= longestImage ? { image } : {}),
     ...(farSide.workload === undefined ? {} : { workload: farSide.workload }),
     ...(code && isWithinBounds(code.reach) ? { reach: code.reach } : {}),
@@ -161,7 +163,7 @@ const progress = (seen: SeenGrant, phase: Phase, reasons: readonly Reason[], { c
       true,
       false,
       "NoReadyHost",
-      `no ready pod of ${seen.grant.spec.tool.workload}/${seen.grant.spec.tool.component} runs the approved code`,
+      `no ready pod of ${seen.grant.spec.tool.workload}/${componentName(seen.grant.spec.tool)} runs the approved code`,
     );
   }
   return state("True", false, false, "Active", "it is as it was reviewed, and ready pods run the approved code");

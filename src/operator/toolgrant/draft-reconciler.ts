@@ -1,7 +1,7 @@
 import { LRUCache } from "lru-cache";
 import { AmbitError, Transient, Waiting } from "../../api/errors.ts";
-import type { ToolDefinition } from "../../api/untyped.ts";
 import { draftLabel } from "../../grants/draft.ts";
+import { sandboxedComponents } from "../../grants/sandboxed-component.ts";
 import { ApiError, isConflict, isNotFound } from "../../kube/api-error.ts";
 import type { Applier, Desired } from "../../kube/apply.ts";
 import type { ClusterClient } from "../../kube/client.ts";
@@ -14,7 +14,7 @@ import type { OperatorStores } from "../context.ts";
 import type { ClusterToolGrant, ClusterWorkload } from "../kinds.ts";
 import { fieldManagers } from "../names.ts";
 import { offeringOf, type ToolListings } from "../tool-listings.ts";
-import { type DraftPlan, decideDrafts } from "./drafts.ts";
+import { type DraftPlan, decideDrafts, type SeenTools } from "./drafts.ts";
 
 export interface DraftDeps {
   readonly stores: Pick<OperatorStores, "toolGrants" | "workloads" | "namespaces">;
@@ -67,27 +67,27 @@ const draftedNote = ({ namespace }: ObjectKey, made: number, { leftToPersons }: 
 
 interface Gathered {
   readonly workload: ClusterWorkload | undefined;
-  readonly components: ReadonlyMap<string, readonly ToolDefinition[] | null>;
+  readonly components: SeenTools["components"];
   readonly passing: Outcome | null;
 }
 
 const gather = async ({ stores, components: store, listings }: DraftDeps, key: ObjectKey, signal: AbortSignal): Promise<Gathered> => {
   const found = stores.workloads.get(keyText(key));
   const workload = found?.metadata.deletionTimestamp === undefined ? found : undefined;
-  const components = new Map<string, readonly ToolDefinition[] | null>();
+  const components: SeenTools["components"][number][] = [];
   let passing: Outcome | null = null;
   if (workload === undefined) return { workload, components, passing };
-  for (const component of workload.spec.components) {
+  for (const component of sandboxedComponents(workload.spec)) {
     try {
       const stored = await store.fetch(workload, component, signal);
       const of = { namespace: key.namespace ?? "", workload: key.name, component: component.name };
       const { offered, listing } = offeringOf(stored, component, of, listings);
       // As long as a part is not known, a draft of it must not go.
-      components.set(component.name, listing === "awaited" ? null : offered);
+      components.push({ source: component, offered: listing === "awaited" ? null : offered });
     } catch (thrown) {
       signal.throwIfAborted();
       if (!(thrown instanceof AmbitError)) throw thrown;
-      components.set(component.name, null);
+      components.push({ source: component, offered: null });
       if (thrown instanceof Transient || thrown instanceof Waiting)
         passing = { kind: "waiting", retryAfterMs: retryMs, on: thrown.message };
     }

@@ -2,7 +2,7 @@ import type { ToolGrant } from "../../api/generated/toolgrant.ts";
 import type { ToolDefinition } from "../../api/untyped.ts";
 import { draftLabel, draftName } from "../../grants/draft.ts";
 import { grantText } from "../../grants/grant-digest.ts";
-import { grantedTool, toolText } from "../../grants/granted-tool.ts";
+import { componentName, grantedTool, type ToolSource, toolText } from "../../grants/granted-tool.ts";
 import { proposals } from "../../grants/proposals.ts";
 import type { ClusterToolGrant } from "../kinds.ts";
 
@@ -13,8 +13,8 @@ export interface SeenTools {
   readonly exists: boolean;
   /** Whether it asks for drafts. */
   readonly draftGrants: boolean;
-  /** By component: what it offers, or null where that is not known now. */
-  readonly components: ReadonlyMap<string, readonly ToolDefinition[] | null>;
+  /** What each component offers, or null where that is not known now. */
+  readonly components: readonly { readonly source: ToolSource; readonly offered: readonly ToolDefinition[] | null }[];
   /** Every grant that names the Workload. */
   readonly grants: readonly ClusterToolGrant[];
 }
@@ -35,25 +35,29 @@ const mostDrafts = 100;
 export const decideDrafts = ({ namespace, workload, exists, draftGrants, components, grants }: SeenTools): DraftPlan => {
   const drafts = grants.filter(isUnreviewedDraft);
   if (!exists) return { create: [], refresh: [], sweep: drafts, leftToPersons: 0 };
-  const known = [...components].flatMap(([component, offered]) => (offered ? [{ component, offered }] : []));
+  const known = components.flatMap(({ source, offered }) => (offered ? [{ source, offered }] : []));
+  const unknown = new Set(components.flatMap(({ source, offered }) => (offered ? [] : [source.name])));
   const tools = new Map(
     proposals({ namespace, workload, components: known }).map(
-      (tool) => [toolText(grantedTool(workload, tool.component, tool.fn)), tool] as const,
+      (tool) => [toolText(grantedTool(workload, tool.source, tool.fn)), tool] as const,
     ),
   );
   const granted = new Set(grants.map(({ spec }) => toolText(spec.tool)));
 
   const missing = draftGrants ? [...tools].flatMap(([text, tool]) => (granted.has(text) ? [] : [tool])) : [];
   const counts = new Map<string, number>();
-  for (const { spec } of drafts) counts.set(spec.tool.component, (counts.get(spec.tool.component) ?? 0) + 1);
+  for (const { spec } of drafts) {
+    const name = componentName(spec.tool);
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
   const create = missing
-    .map((tool) => ({ ...tool, name: draftName(workload, tool.component, tool.fn) }))
+    .map((tool) => ({ ...tool, name: draftName(workload, tool.source.name, tool.fn) }))
     .sort((a, b) => (a.name < b.name ? -1 : 1))
-    .flatMap(({ component, propose }) => {
-      const count = counts.get(component) ?? 0;
+    .flatMap(({ source, propose }) => {
+      const count = counts.get(source.name) ?? 0;
       const grant = count < mostDrafts ? propose().grant : null;
       if (grant === null) return [];
-      counts.set(component, count + 1);
+      counts.set(source.name, count + 1);
       return [grant];
     });
   const refresh = drafts.flatMap((live) => {
@@ -62,7 +66,7 @@ export const decideDrafts = ({ namespace, workload, exists, draftGrants, compone
       ? [{ live, wanted: grant }]
       : [];
   });
-  const isVanished = ({ spec: { tool } }: ClusterToolGrant) => components.get(tool.component) !== null && !tools.has(toolText(tool));
+  const isVanished = ({ spec: { tool } }: ClusterToolGrant) => !unknown.has(componentName(tool)) && !tools.has(toolText(tool));
   return { create, refresh, sweep: drafts.filter(isVanished), leftToPersons: missing.length - create.length };
 };
 

@@ -1,12 +1,13 @@
 import { isSha256Digest, type Sha256Digest } from "../../api/digest.ts";
 import { AmbitError, Invalid, Transient, Waiting } from "../../api/errors.ts";
 import type { GrantedTool } from "../../api/generated/toolgrant.ts";
-import type { WorkloadComponent } from "../../api/generated/workload.ts";
+import type { WitImport } from "../../api/wit.ts";
 import { digestOfDefinitionText } from "../../grants/definition.ts";
 import { toolOfDefinition } from "../../grants/definition-function.ts";
-import { findTool } from "../../grants/granted-tool.ts";
+import { componentName, findTool } from "../../grants/granted-tool.ts";
 import type { Observed, ObservedCode, Reason } from "../../grants/judge.ts";
 import { reachOf } from "../../grants/reach.ts";
+import { componentOfTool, type SandboxedComponent, serverOf } from "../../grants/sandboxed-component.ts";
 import { abortScope } from "../../kube/abort-scope.ts";
 import type { Clock } from "../../kube/clock.ts";
 import type { ComponentStore, StoredComponent } from "../component-store.ts";
@@ -61,13 +62,14 @@ export const observeTool = async (
   if (!workload || workload.metadata.deletionTimestamp !== undefined)
     return absent("WorkloadMissing", `there is no Workload ${tool.workload} in this namespace`);
   if (workload.spec.suspend) return absent("Suspended", `the Workload ${tool.workload} is suspended`);
-  const component = workload.spec.components.find(({ name }) => name === tool.component);
-  if (!component) return absent("ComponentMissing", `the Workload ${tool.workload} has no component ${tool.component}`);
+  const component = componentOfTool(workload.spec, tool);
+  if (!component) return absent("ComponentMissing", missingText(tool));
   try {
     const named = await fetchSoon(reader, workload, component, signal);
     remember(reader, named);
-    const code = codeOf(reader.listings, workload, component, named, tool);
-    const others = await runningCode(reader, grant, workload, component, otherCode(pods, named.digest), signal);
+    const side = { workload, component, behind: await behindBridge(reader, workload, component, signal) };
+    const code = codeOf(reader.listings, side, named, tool);
+    const others = await runningCode(reader, grant, side, otherCode(pods, named.digest), signal);
     const codes = code ? [code, ...others.codes] : others.codes;
     const images = new Map([[named.digest, named.resolved], ...others.images]);
     if (codes.length === 0) throw new Waiting("NotListed", "no host has told yet which tools the component lists", retryMs);
@@ -79,7 +81,7 @@ export const observeTool = async (
   } catch (thrown) {
     signal.throwIfAborted();
     if (!(thrown instanceof AmbitError)) throw thrown;
-    const reason = { code: thrown.code, message: `${tool.workload}/${tool.component}: ${thrown.message}` };
+    const reason = { code: thrown.code, message: `${tool.workload}/${componentName(tool)}: ${thrown.message}` };
     if (!(thrown instanceof Transient || thrown instanceof Waiting)) return absent(reason.code, reason.message);
     const passing = { ...reason, retryAfterMs: thrown instanceof Waiting ? thrown.retryAfterMs : retryMs };
     const known = asObserved(grant, workload) ?? (await stillRunning(reader, grant, workload, component, pods, signal));
@@ -92,14 +94,14 @@ export const observeTool = async (
  * by its digest, and nobody but the operator writes statuses.
  */
 const asObserved = ({ metadata, status }: ClusterToolGrant, workload: ClusterWorkload): FarSide | null => {
-  const { digest, text, component, reach, workload: under } = status?.observed ?? {};
+  const { digest, text, component, code, reach, workload: under } = status?.observed ?? {};
   if (under !== workloadVersion(workload) || text === undefined || reach === undefined) return null;
   if (component === undefined || !isSha256Digest(component) || digestOfDefinitionText(text) !== digest) return null;
   try {
     const fn = toolOfDefinition(text);
     // All code that was approved has the one definition. That its reach is within the review was judged, by the same review, and is not told for each.
     const approved = status?.observedGeneration === metadata.generation ? (status?.components ?? []).filter(isSha256Digest) : [];
-    const codes = [...new Set([component, ...approved])].map((of) => ({ digest: of, reach, fn }));
+    const codes = [...new Set([component, ...approved])].map((of) => ({ digest: of, ...(isCode(code) && { code }), reach, fn }));
     const images = (status?.images ?? []).flatMap(({ component: of, image }) => (isSha256Digest(of) ? [[of, image] as const] : []));
     return { observed: { codes }, images: new Map(images), workload: under };
   } catch (thrown) {
@@ -116,31 +118,57 @@ const stillRunning = async (
   reader: ComponentReader,
   grant: ClusterToolGrant,
   workload: ClusterWorkload,
-  component: WorkloadComponent,
+  component: SandboxedComponent,
   pods: readonly Pod[],
   signal: AbortSignal,
 ): Promise<FarSide | null> => {
-  const { codes, images } = await runningCode(reader, grant, workload, component, otherCode(pods, null), signal);
+  // What is behind a bridge and can't be read has no reach that could be judged.
+  if (component.bridge?.kind === "component") return null;
+  const side = { workload, component, behind: await behindBridge(reader, workload, component, signal) };
+  const { codes, images } = await runningCode(reader, grant, side, otherCode(pods, null), signal);
   return codes.length > 0 ? { observed: { codes }, images: new Map(images) } : null;
+};
+
+const isCode = (code: string | undefined): code is Sha256Digest | "any" => code === "any" || (code !== undefined && isSha256Digest(code));
+
+/** The component of a tool, and what answers where that is a bridge. */
+interface ToolSide {
+  readonly workload: ClusterWorkload;
+  readonly component: SandboxedComponent;
+  readonly behind: { readonly code: Sha256Digest | "any"; readonly imports: readonly WitImport[] } | null;
+}
+
+/** Null for a component that answers itself. Throws as `fetchSoon` does where the server is a component. */
+const behindBridge = async (
+  reader: ComponentReader,
+  workload: ClusterWorkload,
+  component: SandboxedComponent,
+  signal: AbortSignal,
+): Promise<ToolSide["behind"]> => {
+  if (component.bridge === undefined) return null;
+  const server = serverOf(workload.spec, component);
+  if (server === undefined) return { code: "any", imports: [] };
+  const { digest, interface: described } = await fetchSoon(reader, workload, server, signal);
+  return { code: digest, imports: described.imports };
 };
 
 /** What is true of the tool in code that pods run and the Workload doesn't name, and the images of that code. */
 const runningCode = async (
   reader: ComponentReader,
   grant: ClusterToolGrant,
-  workload: ClusterWorkload,
-  component: WorkloadComponent,
+  side: ToolSide,
   digests: readonly Sha256Digest[],
   signal: AbortSignal,
 ): Promise<{ codes: ObservedCode[]; images: [Sha256Digest, string][] }> => {
   const codes: ObservedCode[] = [];
   const images: [Sha256Digest, string][] = [];
+  const { workload, component } = side;
   for (const digest of digests) {
     // What a process before this one observed is in the status.
     const image = reader.images.get(digest) ?? grant.status?.images?.find((known) => known.component === digest)?.image;
     const older = image === undefined ? null : await olderCode(reader, workload, { ...component, image }, signal);
     const isIt = older?.digest === digest;
-    const code = isIt ? codeOf(reader.listings, workload, component, older, grant.spec.tool) : codeBefore(grant, workload, digest);
+    const code = isIt ? codeOf(reader.listings, side, older, grant.spec.tool) : codeBefore(grant, workload, digest);
     if (code) codes.push(code);
     if (image !== undefined && (code || isIt)) images.push([digest, image]);
   }
@@ -155,7 +183,7 @@ const codeBefore = (grant: ClusterToolGrant, workload: ClusterWorkload, digest: 
 const fetchSoon = async (
   { components, clock }: ComponentReader,
   workload: ClusterWorkload,
-  component: WorkloadComponent,
+  component: SandboxedComponent,
   signal: AbortSignal,
 ): Promise<StoredComponent> => {
   const scope = abortScope(signal);
@@ -168,6 +196,9 @@ const fetchSoon = async (
   }
 };
 
+const missingText = ({ workload, component, mcpServer }: GrantedTool): string =>
+  `the Workload ${workload} has no ${mcpServer === undefined ? `component ${component}` : `MCP server ${mcpServer}`}`;
+
 const absent = (code: string, message: string): FarSide => ({
   observed: { codes: [], absent: { code, message } },
   images: new Map(),
@@ -176,16 +207,15 @@ const absent = (code: string, message: string): FarSide => ({
 /** Null while it is not known whether this code lists the tool: only a host that runs it can tell. */
 const codeOf = (
   listings: ToolListings,
-  workload: ClusterWorkload,
-  component: WorkloadComponent,
+  { workload, component, behind }: ToolSide,
   stored: StoredComponent,
   tool: GrantedTool,
 ): ObservedCode | null => {
   const { namespace = "", name } = workload.metadata;
   const offering = offeringOf(stored, component, { namespace, workload: name, component: component.name }, listings);
   if (tool.tool !== undefined && offering.listing === "awaited") return null;
-  const reach = reachOf(workload.spec, component.name, stored.interface.imports);
-  return { digest: stored.digest, reach, ...findTool(offering, tool) };
+  const reach = reachOf(workload.spec, component.name, behind?.imports ?? stored.interface.imports);
+  return { digest: stored.digest, ...(behind && { code: behind.code }), reach, ...findTool(offering, tool) };
 };
 
 const otherCode = (pods: readonly Pod[], named: Sha256Digest | null): Sha256Digest[] => {
@@ -201,7 +231,7 @@ export const isReady = ({ metadata, status }: Pod): boolean =>
 const olderCode = async (
   reader: ComponentReader,
   workload: ClusterWorkload,
-  component: WorkloadComponent,
+  component: SandboxedComponent,
   signal: AbortSignal,
 ): Promise<StoredComponent | null> => {
   try {

@@ -1,4 +1,5 @@
 import type { ToolGrantStatus } from "../../api/generated/toolgrant.ts";
+import { componentName } from "../../grants/granted-tool.ts";
 import { isNotFound } from "../../kube/api-error.ts";
 import type { Applier } from "../../kube/apply.ts";
 import type { Clock } from "../../kube/clock.ts";
@@ -47,7 +48,7 @@ const gather = async (deps: ToolGrantDeps, key: ObjectKey, signal: AbortSignal):
   if (!grant || grant.metadata.deletionTimestamp !== undefined) return null;
   const { tool, declaration } = grant.spec;
   const workload = workloadKey(key.namespace, tool.workload);
-  const pods = stores.pods.find("workload", workload).filter(({ metadata }) => metadata.labels?.[labels.component] === tool.component);
+  const pods = stores.pods.find("workload", workload).filter(({ metadata }) => metadata.labels?.[labels.component] === componentName(tool));
   const farSide = await observeTool(reader, grant, stores.workloads.get(workload), pods, signal);
   return {
     grant,

@@ -1,4 +1,5 @@
-import type { Workload, WorkloadComponent } from "../../api/generated/workload.ts";
+import type { Workload } from "../../api/generated/workload.ts";
+import type { SandboxedComponent } from "../../grants/sandboxed-component.ts";
 import type { Desired } from "../../kube/apply.ts";
 import { ambitNamespace, componentLabels, componentObjectName, hostPort, labels, managedByAmbit, ownPods } from "../names.ts";
 import { configHash, hostConfigText, hostPlaces } from "./host-config.ts";
@@ -23,7 +24,7 @@ export interface ComponentObjects {
 /** Of one component that runs this code. `replicas` may be less than the spec asks for: none while it is suspended. */
 export const componentObjects = (
   workload: Workload,
-  component: WorkloadComponent,
+  component: SandboxedComponent,
   code: Code,
   replicas: number,
   settings: HostSettings,

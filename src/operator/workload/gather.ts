@@ -1,5 +1,5 @@
 import { AmbitError, Invalid, Transient, Waiting } from "../../api/errors.ts";
-import type { WorkloadComponent } from "../../api/generated/workload.ts";
+import { type SandboxedComponent, sandboxedComponents } from "../../grants/sandboxed-component.ts";
 import { type ClusterObject, isControlledBy, keyText, type ObjectKey, type ResourceType } from "../../kube/object.ts";
 import { configMaps, deployments, disruptionBudgets, services } from "../../kube/resource-types.ts";
 import type { ComponentStore, StoredComponent } from "../component-store.ts";
@@ -24,7 +24,7 @@ export interface KnownComponent extends Offering {
 }
 
 export interface SeenComponent {
-  readonly component: WorkloadComponent;
+  readonly component: SandboxedComponent;
   readonly found: KnownComponent | Fault;
 }
 
@@ -66,7 +66,7 @@ export const gather = async (
   const seenComponents = isGoing
     ? []
     : await Promise.all(
-        workload.spec.components.map(async (component) => ({ component, found: await look(known, workload, component, signal) })),
+        sandboxedComponents(workload.spec).map(async (component) => ({ component, found: await look(known, workload, component, signal) })),
       );
   const index = keyText(key);
   const uid = workload.metadata.uid ?? "";
@@ -98,7 +98,7 @@ export const needsSandboxPolicy = (stores: OperatorStores, going: ClusterWorkloa
 const look = async (
   { components, listings }: { readonly components: ComponentStore; readonly listings: ToolListings },
   workload: ClusterWorkload,
-  component: WorkloadComponent,
+  component: SandboxedComponent,
   signal: AbortSignal,
 ): Promise<KnownComponent | Fault> => {
   try {

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type { Sha256Digest } from "../../api/digest.ts";
-import type { WorkloadComponent } from "../../api/generated/workload.ts";
 import type { HostConfig, HostMount } from "../../api/host.ts";
 import { canonicalJson, type JsonValue } from "../../api/json.ts";
+import type { SandboxedComponent } from "../../grants/sandboxed-component.ts";
 import { hostLimits } from "../../manifests/quantities.ts";
 import { hostPort } from "../names.ts";
 
@@ -19,7 +19,7 @@ export const hostPlaces = {
 } as const;
 
 /** What a host of this component is started with, as JSON text that is the same for the same host. */
-export const hostConfigText = (component: WorkloadComponent, digest: Sha256Digest, rootKey: string): string => {
+export const hostConfigText = (component: SandboxedComponent, digest: Sha256Digest, rootKey: string): string => {
   const { allowedHosts = [], environment } = component.localResources ?? {};
   const config: HostConfig = {
     component: digest,
@@ -44,7 +44,7 @@ export const hostConfigText = (component: WorkloadComponent, digest: Sha256Diges
 /** Ends the name of the ConfigMap, so that pods of two configurations never read each other's. */
 export const configHash = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 10);
 
-const mountsOf = (component: WorkloadComponent): HostMount[] =>
+const mountsOf = (component: SandboxedComponent): HostMount[] =>
   (component.localResources?.volumeMounts ?? []).map(({ name, mountPath, readOnly }) => ({
     name,
     folder: `${hostPlaces.volumes}/${name}`,

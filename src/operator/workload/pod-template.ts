@@ -1,5 +1,6 @@
 import type { Sha256Digest } from "../../api/digest.ts";
-import type { Workload, WorkloadComponent, WorkloadSpec } from "../../api/generated/workload.ts";
+import type { Workload, WorkloadSpec } from "../../api/generated/workload.ts";
+import type { SandboxedComponent } from "../../grants/sandboxed-component.ts";
 import { podUidVariable } from "../../host/pod-uid.ts";
 import { hostLimits } from "../../manifests/quantities.ts";
 import { componentLabels, hostContainer, hostPort, joinedName, labels, podAnnotations, shortDigest } from "../names.ts";
@@ -35,7 +36,7 @@ export interface Code {
 /**
  * The pod of a component: satisfies the Pod Security Standard *restricted*, has no token, no service links, no DNS and nothing to write to but its cache and its volumes.
  */
-export const podTemplate = (workload: Workload, component: WorkloadComponent, code: Code, configMap: string, host: HostImage): object => {
+export const podTemplate = (workload: Workload, component: SandboxedComponent, code: Code, configMap: string, host: HostImage): object => {
   const { pod = {} } = workload.spec;
   return {
     metadata: {
@@ -82,7 +83,7 @@ const placement = ({ pod = {} }: WorkloadSpec): object => {
   return Object.fromEntries(Object.entries(written).filter(([, value]) => value !== undefined));
 };
 
-const container = (component: WorkloadComponent, code: Code, { image, pullPolicy }: HostImage): object => ({
+const container = (component: SandboxedComponent, code: Code, { image, pullPolicy }: HostImage): object => ({
   name: hostContainer,
   image,
   imagePullPolicy: pullPolicy,
@@ -118,7 +119,7 @@ const container = (component: WorkloadComponent, code: Code, { image, pullPolicy
 });
 
 /** The memory limit has room for as many instances as run at once, each as large as it may become; what is asked for is what a host takes when nothing runs. */
-const resourcesOf = ({ limits, resources }: WorkloadComponent, { watches }: Code): object => {
+const resourcesOf = ({ limits, resources }: SandboxedComponent, { watches }: Code): object => {
   const { memoryBytes, concurrency } = hostLimits(limits);
   const memory = hostMemory + Math.ceil(memoryBytes / 1024 ** 2) * (concurrency + (watches ? 1 : 0));
   return {
@@ -128,7 +129,7 @@ const resourcesOf = ({ limits, resources }: WorkloadComponent, { watches }: Code
 };
 
 /** Names of a component's volumes, and whether it only reads them. */
-const mountedNames = (component: WorkloadComponent): Map<string, boolean> => {
+const mountedNames = (component: SandboxedComponent): Map<string, boolean> => {
   const readOnly = new Map<string, boolean>();
   for (const mount of component.localResources?.volumeMounts ?? []) {
     readOnly.set(mount.name, mount.readOnly && (readOnly.get(mount.name) ?? true));
@@ -139,14 +140,14 @@ const mountedNames = (component: WorkloadComponent): Map<string, boolean> => {
 /** A prefix keeps a person's names apart from ours. */
 const volumeName = (name: string): string => joinedName("volume", name);
 
-const volumeMounts = (component: WorkloadComponent): object[] =>
+const volumeMounts = (component: SandboxedComponent): object[] =>
   [...mountedNames(component)].map(([name, readOnly]) => ({
     name: volumeName(name),
     mountPath: `${hostPlaces.volumes}/${name}`,
     readOnly,
   }));
 
-const mountedVolumes = (spec: WorkloadSpec, component: WorkloadComponent): object[] => {
+const mountedVolumes = (spec: WorkloadSpec, component: SandboxedComponent): object[] => {
   const names = mountedNames(component);
   return (spec.volumes ?? [])
     .filter(({ name }) => names.has(name))

@@ -86,7 +86,8 @@ test("a review has the digests, the reach, the code and who, when and why; the d
 });
 
 test("a draft copies the words, takes the narrowest rights, names nobody, and is the same each time", () => {
-  const make = () => draftGrant({ namespace: "agents", workload: "github", component: "github", fn: listIssues(), name: "list_issues" });
+  const make = () =>
+    draftGrant({ namespace: "agents", workload: "github", source: { name: "github" }, fn: listIssues(), name: "list_issues" });
   const draft = make();
   assert.deepEqual(draft, make());
   assert.equal(draft.spec.declaration.description, "List the issues in a repository.");

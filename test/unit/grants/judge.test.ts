@@ -53,6 +53,24 @@ const cases: Record<string, { grant: ToolGrant; observed: Observed; phase: Phase
     phase: "Active",
     reasons: [],
   },
+  "another bridge, as with another Ambit, withholds nothing of the server behind it": {
+    grant: approved(),
+    observed: seen({ digest: otherCode, code }),
+    phase: "Active",
+    reasons: [],
+  },
+  "another component behind the same bridge withholds": {
+    grant: approved(),
+    observed: seen({ digest: code, code: otherCode }),
+    phase: "Drifted",
+    reasons: ["CodeChanged"],
+  },
+  "the code of a remote server is nobody's to review": {
+    grant: approved(),
+    observed: seen({ digest: otherCode, code: "any" }),
+    phase: "Active",
+    reasons: [],
+  },
   "a wider allowedHosts withholds": {
     grant: approved(),
     observed: seen({ reach: { ...reach, hosts: ["api.github.com", "evil.example"] } }),

@@ -68,7 +68,7 @@ for (const text of malformed) {
 }
 
 const draftOf = (tool: UntypedTool, name: string | null = tool.name) =>
-  draftGrant({ namespace: "agents", workload: "issues", component: "bridge", fn: tool, name });
+  draftGrant({ namespace: "agents", workload: "issues", source: { name: "bridge" }, fn: tool, name });
 
 test("a draft copies the tool's own words and rights none", () => {
   const { metadata, spec } = draftOf(untypedTool());
@@ -125,7 +125,7 @@ for (const [sentence, { listed, drafted }] of Object.entries(schemas)) {
 }
 
 const proposed = (...tools: UntypedTool[]) =>
-  proposeGrants({ namespace: "agents", workload: "w", components: [{ component: "bridge", offered: tools }] });
+  proposeGrants({ namespace: "agents", workload: "w", components: [{ source: { name: "bridge" }, offered: tools }] });
 
 const asked: Record<string, { tool: UntypedTool; name: string; ask: RegExp | null }> = {
   "a name that every provider takes is kept as it is": { tool: untypedTool({ name: "list-issues" }), name: "list-issues", ask: null },
@@ -158,7 +158,7 @@ for (const [sentence, { tool, name, ask }] of Object.entries(asked)) {
 }
 
 test("two components with a tool of one name get the component's before it", () => {
-  const components = ["left", "right"].map((component) => ({ component, offered: [untypedTool({ name: "search" })] }));
+  const components = ["left", "right"].map((name) => ({ source: { name }, offered: [untypedTool({ name: "search" })] }));
   const names = proposeGrants({ namespace: "agents", workload: "w", components }).map(({ grant }) => grant?.spec.declaration.name);
   assert.deepEqual(names, ["left_search", "right_search"]);
 });

@@ -21,7 +21,13 @@ const ours: readonly ManagedFields[] = [
 ];
 
 const draft = (docs: string, managedFields: readonly ManagedFields[] = ours): ClusterToolGrant => {
-  const made = draftGrant({ namespace: "agents", workload: "github", component: "tool", fn: listIssues({ docs }), name: "list_issues" });
+  const made = draftGrant({
+    namespace: "agents",
+    workload: "github",
+    source: { name: "tool" },
+    fn: listIssues({ docs }),
+    name: "list_issues",
+  });
   return { ...made, metadata: { ...made.metadata, uid: "u", resourceVersion: "7", managedFields } };
 };
 

@@ -9,14 +9,20 @@ import { grantOf, listIssues } from "../../grants/issues-tool.ts";
 const named = (name: string, docs = "Does it."): WitFunction => listIssues({ name, docs });
 
 const draftOf = (fn: WitFunction, component = "github"): ClusterToolGrant =>
-  draftGrant({ namespace: "agents", workload: "github", component, fn, name: fn.name.replaceAll("-", "_") }) as ClusterToolGrant;
+  draftGrant({
+    namespace: "agents",
+    workload: "github",
+    source: { name: component },
+    fn,
+    name: fn.name.replaceAll("-", "_"),
+  }) as ClusterToolGrant;
 
 const seen = (changes: Partial<SeenTools>): SeenTools => ({
   namespace: "agents",
   workload: "github",
   exists: true,
   draftGrants: true,
-  components: new Map([["github", [named("one"), named("two")]]]),
+  components: [{ source: { name: "github" }, offered: [named("one"), named("two")] }],
   grants: [],
   ...changes,
 });
@@ -46,19 +52,19 @@ const cases: Record<string, { seen: SeenTools; create?: string[]; refresh?: stri
     sweep: ["other"],
   },
   "a component that can't be had now loses no draft and gets none": {
-    seen: seen({ components: new Map([["github", null]]), grants: [draftOf(named("three"))] }),
+    seen: seen({ components: [{ source: { name: "github" }, offered: null }], grants: [draftOf(named("three"))] }),
   },
   "all drafts go with their Workload": {
-    seen: seen({ exists: false, components: new Map(), grants: [draftOf(named("one"))] }),
+    seen: seen({ exists: false, components: [], grants: [draftOf(named("one"))] }),
     sweep: ["one"],
   },
   "a grant without the draft's label is nobody's draft, whatever becomes of its Workload": {
-    seen: seen({ exists: false, components: new Map(), grants: [grantOf() as ClusterToolGrant] }),
+    seen: seen({ exists: false, components: [], grants: [grantOf() as ClusterToolGrant] }),
   },
   "a reviewed grant is no draft any more, even if the label stayed": {
     seen: seen({
       exists: false,
-      components: new Map(),
+      components: [],
       grants: [
         {
           ...draftOf(named("one")),
@@ -70,7 +76,7 @@ const cases: Record<string, { seen: SeenTools; create?: string[]; refresh?: stri
       ],
     }),
   },
-  "no tools at all are no drafts": { seen: seen({ components: new Map([["github", []]]) }) },
+  "no tools at all are no drafts": { seen: seen({ components: [{ source: { name: "github" }, offered: [] }] }) },
 };
 
 for (const [sentence, { seen: given, create = [], refresh = [], sweep = [] }] of Object.entries(cases)) {
@@ -85,10 +91,12 @@ for (const [sentence, { seen: given, create = [], refresh = [], sweep = [] }] of
 
 test("of a component with very many tools a hundred are drafted, always the same, and the rest is left to a person", () => {
   const many = Array.from({ length: 130 }, (_, i) => named(`tool-${i}`));
-  const plan = decideDrafts(seen({ components: new Map([["github", many]]) }));
+  const plan = decideDrafts(seen({ components: [{ source: { name: "github" }, offered: many }] }));
   assert.equal(plan.create.length, 100);
   assert.equal(plan.leftToPersons, 30);
-  const again = decideDrafts(seen({ components: new Map([["github", [...many].reverse()]]), grants: plan.create as ClusterToolGrant[] }));
+  const again = decideDrafts(
+    seen({ components: [{ source: { name: "github" }, offered: [...many].reverse() }], grants: plan.create as ClusterToolGrant[] }),
+  );
   assert.deepEqual(again.create, []);
   assert.deepEqual(names(plan.create), [...names(plan.create)].sort());
 });

@@ -157,18 +157,18 @@ test("what the Workload excludes is not offered", () => {
 test("a hundred of a component's tools are drafted, and the rest is said to be left", () => {
   const many = Array.from({ length: 130 }, (_, index) => untypedTool({ name: `tool_${index}` }));
   const seen = { namespace: key.namespace, workload: key.workload, exists: true, draftGrants: true, grants: [] };
-  const plan = decideDrafts({ ...seen, components: new Map([[key.component, many]]) });
+  const plan = decideDrafts({ ...seen, components: [{ source: { name: key.component }, offered: many }] });
   assert.equal(plan.create.length, 100);
   assert.equal(plan.leftToPersons, 30);
 });
 
 test("drafts stay while it is not known what is listed, and go with their tools", () => {
   const seen = { namespace: key.namespace, workload: key.workload, exists: true, draftGrants: true };
-  const { create } = decideDrafts({ ...seen, grants: [], components: new Map([[key.component, [tool]]]) });
+  const { create } = decideDrafts({ ...seen, grants: [], components: [{ source: { name: key.component }, offered: [tool] }] });
   const grants = create as unknown as ClusterToolGrant[];
   assert.equal(grants.length, 1);
-  assert.deepEqual(decideDrafts({ ...seen, grants, components: new Map([[key.component, null]]) }).sweep, []);
-  assert.equal(decideDrafts({ ...seen, grants, components: new Map([[key.component, []]]) }).sweep.length, 1);
+  assert.deepEqual(decideDrafts({ ...seen, grants, components: [{ source: { name: key.component }, offered: null }] }).sweep, []);
+  assert.equal(decideDrafts({ ...seen, grants, components: [{ source: { name: key.component }, offered: [] }] }).sweep.length, 1);
 });
 
 test("listings of codes long gone are forgotten, and those of a Workload that is", () => {
