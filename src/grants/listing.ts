@@ -1,6 +1,7 @@
 import { AmbitError, Invalid } from "../api/errors.ts";
 import { compactJson, isJsonObject, type JsonObject, type JsonValue, parseJson } from "../api/json.ts";
 import type { ToolListing, UntypedTool, UnusableTool } from "../api/untyped.ts";
+import { wrongHeader } from "./parameter-headers.ts";
 import { untypedText } from "./untyped-definition.ts";
 
 /** A definition as a component gives it: JSON as text (wit/untyped.wit, `definition`). */
@@ -87,6 +88,8 @@ const toolOf = (definition: ListedDefinition, server: string | null, instruction
     instructions,
   };
   if (tool.inputSchema.type !== "object") throw unusable('its input schema is not of the type "object"');
+  const wrong = wrongHeader(tool.inputSchema);
+  if (wrong !== null) throw unusable(`its input schema asks wrongly for a header: ${wrong}`);
   const { length } = untypedText(tool);
   if (length > listingLimits.definitionLength) {
     throw unusable(`what is said of it has ${length} characters, more than ${listingLimits.definitionLength}`);
