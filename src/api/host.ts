@@ -27,6 +27,10 @@ export interface HostConfig {
   readonly environment: Readonly<Record<string, string>>;
   readonly mounts: readonly HostMount[];
   readonly limits: HostLimits;
+  /** Where a component that serves HTTP takes the requests of its bridge (`HopDocument.accept`); such a host takes no calls. */
+  readonly serve?: { readonly address: string; readonly port: number };
+  /** For the bridge to a component: requests to `http://<authority>` go by `HopDocument.reach`, besides what `allowedHosts` admits. */
+  readonly hop?: { readonly authority: string };
   /** Calls that one instance may serve; 1 is a fresh instance a call. */
   readonly callsPerInstance: number;
   /** Folder for the component's bytes and what was compiled from them; the only place the process may write besides its mounts. */
@@ -87,6 +91,33 @@ export interface AddressTableDocument {
   /** `{ "api.example.com:443": ["192.0.2.7", "2001:db8::7"] }`: host and effective port; a host that is no key may not be dialled. */
   readonly table: Readonly<Record<string, readonly string[]>>;
 }
+
+/**
+ * The hop between the host of an MCP server and that of its bridge (`PUT /v1/hop`): a credential that both hosts know and neither guest, and for the bridge where the server is.
+ * A version not above the one in force is refused.
+ */
+export interface HopDocument {
+  readonly kind: "hop";
+  readonly boot: string;
+  readonly version: number;
+  /** For a server: what requests may show in the header `ambit-hop`, one or two credentials of 32 bytes in base64url. */
+  readonly accept?: readonly string[];
+  /** For a bridge. */
+  readonly reach?: HopReach;
+}
+
+export interface HopReach {
+  /** One label, as in `HostConfig.hop`. */
+  readonly authority: string;
+  readonly credential: string;
+  /** Certificates in PEM: with them each server is spoken to over TLS as its `serverName`. */
+  readonly ca?: string;
+  /** Tried one after the other where nothing could be sent; none while none is ready. */
+  readonly servers: readonly { readonly address: string; readonly port: number; readonly serverName?: string }[];
+}
+
+/** Header of a request to a server's host. */
+export const hopHeader = "ambit-hop";
 
 /**
  * Says that a long body follows, in the header `ambit-announcement` of the request that carries it (the signed document as JSON, base64url): over TLS a host

@@ -4,6 +4,7 @@ import type {
   AnnouncementDocument,
   CanaryDocument,
   CertificateDocument,
+  HopDocument,
   KeySet,
   ListingRequestDocument,
   SignedDocument,
@@ -16,7 +17,8 @@ export type RootDocument =
   | AnnouncementDocument
   | CertificateDocument
   | CanaryDocument
-  | ListingRequestDocument;
+  | ListingRequestDocument
+  | HopDocument;
 
 /** The document under an Ed25519 private key: exactly the bytes of `payload` are signed. */
 export const signDocument = (root: KeyObject, document: RootDocument): SignedDocument => {
