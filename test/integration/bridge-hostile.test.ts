@@ -117,9 +117,10 @@ describe("a bridge to a server that means harm", () => {
         ["__proto__", "constructor", "good", "l\u043e\u043ek_alike", "remote", "slow_pattern", "with.dots"],
       );
       const reasons = new Map(heard?.notOffered.map(({ name, reason }) => [name, reason]));
-      assert.deepEqual([...reasons.keys()].sort(), ["", "line\nbreak", "list_schema", "n".repeat(128), "no_schema", "twice", "wordy"]);
+      assert.deepEqual([...reasons.keys()].sort(), ["", "line\nbreak", "list_schema", "n".repeat(128), "no_schema", "twice", "wordy", "wrong_header"]);
       assert.match(reasons.get("twice") ?? "", /same name/);
       assert.match(reasons.get("wordy") ?? "", /20000 characters/);
+      assert.match(reasons.get("wrong_header") ?? "", /only a string, an integer or a boolean travels in a header/);
     });
 
     it("leaves out a schema of any depth, and offers the others", async (t) => {

@@ -42,32 +42,41 @@ struct Resource {
     blob: Option<String>,
 }
 
-/// Passes a call on, in one request. Where the server has forgotten the session nothing ran, and another is begun, once.
+/// Passes a call on, in one request. Where the server refuses to be spoken to as before, nothing ran, and it is asked anew how, and called again, once.
 pub fn call(name: &str, arguments: &str, input_schema: &str) -> Result<Answer, Failure> {
     let mut connection = Connection::current().map_err(nothing_ran)?;
-    let mut headers = connection.name_header(name);
-    if !headers.is_empty() {
-        headers.extend(parameter_headers::for_call(arguments, input_schema).map_err(|why| Failure::Unavailable(why.into()))?);
-    }
-    let params = format!(r#""name":{},"arguments":{arguments}"#, json_text(name));
-    let mut result = connection.request("tools/call", &params, &headers);
-    if result.as_ref().is_err_and(|fault| connection.is_forgotten(fault)) {
-        connection = Connection::renewed().map_err(nothing_ran)?;
-        result = connection.request("tools/call", &params, &connection.name_header(name));
+    let mut result = sent(&connection, name, arguments, input_schema)?;
+    if result.as_ref().is_err_and(|fault| connection.is_outdated(fault)) {
+        Connection::forget();
+        let renewed = Connection::renewed().map_err(nothing_ran)?;
+        if renewed.differs_from(&connection) {
+            connection = renewed;
+            result = sent(&connection, name, arguments, input_schema)?;
+        }
     }
     if result.as_ref().is_err_and(|fault| !matches!(fault, Fault::Rpc(error) if error.status == 200)) {
         Connection::forget();
     }
     match result {
         Ok(result) => answered(&result),
+        Err(fault) if connection.is_outdated(&fault) => Err(nothing_ran(fault)),
+        Err(Fault::Rpc(error)) if error.is_refusal() => Err(nothing_ran(Fault::Rpc(error))),
         Err(Fault::Rpc(error)) => Ok(error_text(excerpt(&error.message))),
-        Err(Fault::Status(status @ (300..=499 | 503))) => Err(Failure::Unavailable(Fault::Status(status).to_string())),
-        Err(fault @ (Fault::NotSent(_) | Fault::Misconfigured(_))) => Err(Failure::Unavailable(fault.to_string())),
+        Err(fault @ (Fault::Status(300..=499 | 503) | Fault::NotSent(_) | Fault::Misconfigured(_))) => Err(nothing_ran(fault)),
         Err(fault) => Err(Failure::InDoubt(fault.to_string())),
     }
 }
 
-/// Before the call itself was sent, whatever happened.
+fn sent(connection: &Connection, name: &str, arguments: &str, input_schema: &str) -> Result<Result<Box<RawValue>, Fault>, Failure> {
+    let mut headers = connection.name_header(name);
+    if !headers.is_empty() {
+        headers.extend(parameter_headers::for_call(arguments, input_schema).map_err(|why| Failure::Unavailable(why.into()))?);
+    }
+    let params = format!(r#""name":{},"arguments":{arguments}"#, json_text(name));
+    Ok(connection.request("tools/call", &params, &headers))
+}
+
+/// Before the call itself was sent, or where it was refused as it came.
 fn nothing_ran(fault: Fault) -> Failure {
     Failure::Unavailable(fault.to_string())
 }

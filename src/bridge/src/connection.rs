@@ -21,6 +21,10 @@ const CLIENT: &str = r#"{"name":"ambit-bridge","version":"0.1.0"}"#;
 const UNSUPPORTED_VERSION: i64 = -32022;
 const HEADER_MISMATCH: i64 = -32020;
 
+/// JSON-RPC error codes by which servers refuse a request for its session, where the status is that of a refusal: each library has its own.
+const OF_NO_SESSION: [i64; 3] = [-32000, -32001, -32600];
+const UNKNOWN_METHOD: i64 = -32601;
+
 /// The server's requests that are answered during one of ours; more are left without an answer.
 const MAX_ANSWERED: usize = 16;
 
@@ -236,10 +240,27 @@ impl Connection {
         post(&self.configuration, &Post { headers: &self.headers(), body })
     }
 
-    /// Whether the server refuses the session that a request was part of, before anything ran: by status 404, as the protocol has it, or 400, as some do.
-    pub fn is_forgotten(&self, fault: &Fault) -> bool {
-        let in_session = matches!(self.era, Era::Session { id: Some(_), .. });
-        in_session && matches!(fault, Fault::Status(400 | 404) | Fault::Rpc(RpcError { status: 400 | 404, .. }))
+    /// Whether the server says, before anything ran, that it can't be spoken to so any more. A session is gone by status 404, or 400 as some have it. A server that has
+    /// become one of sessions, or of another version, refuses what comes without one by 400, or does not know it by 404.
+    pub fn is_outdated(&self, fault: &Fault) -> bool {
+        let (status, code) = match fault {
+            Fault::Status(status) => (*status, None),
+            Fault::Rpc(error) => (error.status, Some(error.code)),
+            _ => return false,
+        };
+        match &self.era {
+            Era::Session { .. } => status == 404 || (status == 400 && code.is_none_or(|code| OF_NO_SESSION.contains(&code))),
+            Era::Stateless => match status {
+                400 => code.is_none_or(|code| code == UNSUPPORTED_VERSION || OF_NO_SESSION.contains(&code)),
+                404 => code.is_none_or(|code| code == UNKNOWN_METHOD || OF_NO_SESSION.contains(&code)),
+                _ => false,
+            },
+        }
+    }
+
+    /// Whether a request that was refused by a server spoken to as `before` may be taken now.
+    pub fn differs_from(&self, before: &Self) -> bool {
+        !matches!((&self.era, &before.era), (Era::Stateless, Era::Stateless))
     }
 
     /// The next request finds out anew how the server is spoken to: it may be another by then.

@@ -1,11 +1,10 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::connection::{Connection, Era};
+use crate::connection::Connection;
 use crate::exchange::Fault;
 use crate::exports::ambit::tool::untyped::{Definition, Page};
 use crate::message::json_text;
-use crate::parameter_headers::declared;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -38,29 +37,22 @@ pub fn page(cursor: Option<String>) -> Result<Page, Fault> {
         server: connection.server.clone().filter(|_| is_first),
         instructions: connection.instructions.clone().filter(|_| is_first),
         ttl_ms: milliseconds.filter(|_| is_first),
-        tools: listed.tools.iter().filter_map(|tool| definition(tool, &connection.era)).collect(),
+        tools: listed.tools.iter().map(|tool| definition(tool)).collect(),
         next_cursor: listed.next_cursor,
     })
 }
 
-/// What can't be read becomes a definition without a name, which the host does not offer and tells of. A client must not see a tool whose headers it can't send.
-fn definition(tool: &RawValue, era: &Era) -> Option<Definition> {
-    let Ok(tool) = serde_json::from_str::<Tool>(tool.get()) else { return Some(unnamed()) };
-    let schema = tool.input_schema.map_or("{}".into(), text);
-    if matches!(era, Era::Stateless) && schema.contains("x-mcp-header") {
-        let parsed = serde_json::from_str(&schema);
-        if parsed.is_ok_and(|schema| declared(&schema).is_err()) {
-            return None;
-        }
-    }
-    Some(Definition {
+/// What can't be read becomes a definition without a name, which the host does not offer and tells of.
+fn definition(tool: &RawValue) -> Definition {
+    let Ok(tool) = serde_json::from_str::<Tool>(tool.get()) else { return unnamed() };
+    Definition {
         name: tool.name,
         title: tool.title,
         description: tool.description,
-        input_schema: schema,
+        input_schema: tool.input_schema.map_or("{}".into(), text),
         output_schema: tool.output_schema.map(text),
         annotations: tool.annotations.map(text),
-    })
+    }
 }
 
 fn unnamed() -> Definition {

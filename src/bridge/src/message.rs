@@ -22,6 +22,16 @@ pub struct RpcError {
     pub status: u16,
 }
 
+/// A server compares headers with what the request says, and versions with those it knows, before it looks at the call itself.
+const OF_PROTOCOL: [i64; 2] = [-32020, -32022];
+
+impl RpcError {
+    /// Whether the call was refused for who sent it or how, which is nothing that a model could do otherwise.
+    pub fn is_refusal(&self) -> bool {
+        OF_PROTOCOL.contains(&self.code) || matches!(self.status, 401 | 403 | 429 | 503)
+    }
+}
+
 /// What is meant for the request that we sent under `id`.
 pub fn answers(message: &Message, id: u64) -> bool {
     let named = message.id.as_ref().is_some_and(|given| given.get() == id.to_string());

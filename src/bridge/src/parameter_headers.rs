@@ -1,29 +1,14 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// MCP 2026-07-28, "Custom headers from tool parameters": the extension of a property's schema that names a header.
 const EXTENSION: &str = "x-mcp-header";
 
 /// Integers that travel exactly in every implementation.
-const SAFE: i64 = (1 << 53) - 1;
+const SAFE: f64 = ((1_u64 << 53) - 1) as f64;
 
-/// What a schema says about headers, or why it says it wrongly: such a tool is not offered.
-pub fn declared(schema: &Value) -> Result<Vec<(Vec<String>, String)>, &'static str> {
-    let mut found = Vec::new();
-    collect(schema, &mut Vec::new(), &mut found)?;
-    if count(schema) != found.len() {
-        return Err("a header is asked for where no single argument is");
-    }
-    for (index, (_, name)) in found.iter().enumerate() {
-        if found[..index].iter().any(|(_, other)| other.eq_ignore_ascii_case(name)) {
-            return Err("two arguments want the same header");
-        }
-    }
-    Ok(found)
-}
-
-/// Along `properties` alone, where an argument's place is known without looking at it.
+/// The arguments that travel in headers, and under which names. Along `properties` alone: tools whose schema asks for headers in any other way are not listed.
 fn collect(schema: &Value, path: &mut Vec<String>, found: &mut Vec<(Vec<String>, String)>) -> Result<(), &'static str> {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return Ok(()) };
     for (key, property) in properties {
@@ -42,19 +27,6 @@ fn collect(schema: &Value, path: &mut Vec<String>, found: &mut Vec<(Vec<String>,
     Ok(())
 }
 
-fn count(schema: &Value) -> usize {
-    match schema {
-        Value::Object(members) => members.iter().map(|(key, inner)| own(key, inner, members) + count(inner)).sum(),
-        Value::Array(items) => items.iter().map(count).sum(),
-        _ => 0,
-    }
-}
-
-/// A property that is merely called so is none.
-fn own(key: &str, inner: &Value, _siblings: &Map<String, Value>) -> usize {
-    usize::from(key == EXTENSION && !inner.is_object())
-}
-
 /// RFC 9110, 5.6.2.
 fn is_token(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
@@ -68,14 +40,16 @@ pub fn for_call(arguments: &str, input_schema: &str) -> Result<Vec<(String, Stri
     let schema: Value = serde_json::from_str(input_schema).map_err(|_| "the schema is no JSON that is read here")?;
     let arguments: Value = serde_json::from_str(arguments).map_err(|_| "the arguments are no JSON that is read here")?;
     let mut headers = Vec::new();
-    for (path, name) in declared(&schema)? {
+    let mut declared = Vec::new();
+    collect(&schema, &mut Vec::new(), &mut declared)?;
+    for (path, name) in declared {
         let value = path.iter().try_fold(&arguments, |value, key| value.get(key));
         let text = match value {
             None | Some(Value::Null) => continue,
             Some(Value::String(text)) => text.clone(),
             Some(Value::Bool(value)) => value.to_string(),
-            Some(Value::Number(number)) => match number.as_i64() {
-                Some(integer) if integer.abs() <= SAFE => integer.to_string(),
+            Some(Value::Number(number)) => match number.as_f64() {
+                Some(integer) if integer.fract() == 0.0 && integer.abs() <= SAFE => (integer as i64).to_string(),
                 _ => return Err("an integer for a header is beyond what is exact everywhere"),
             },
             Some(_) => return Err("an argument for a header is no single value"),
