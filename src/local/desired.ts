@@ -23,8 +23,18 @@ export interface DesiredHost {
   readonly callsPerInstance: number;
   /** Whether its host is to be asked for tools that it lists itself. */
   readonly listsTools: boolean;
+  /** Whether it is an MCP server, which takes the requests of its bridge and no calls. */
+  readonly serves: boolean;
+  /** Of a bridge to a component: where that is, and which code it was decided for. */
+  readonly hop: DesiredHop | null;
   /** Equal exactly where a running host need not be replaced. */
   readonly fingerprint: string;
+}
+
+export interface DesiredHop {
+  readonly authority: string;
+  readonly server: ComponentKey;
+  readonly code: Sha256Digest | "any" | null;
 }
 
 export interface DesiredMount {
@@ -135,7 +145,8 @@ const desiredHosts = ({ written, components }: WorkloadObservation): DesiredHost
   if (object.spec.suspend) return [];
   return sandboxedComponents(object.spec).flatMap((component) => {
     const seen = seenComponent(components.get(component.name));
-    return seen && (seen.offered.length > 0 || seen.listing !== "none") ? [desiredHost(object, component, seen)] : [];
+    const isWanted = seen !== null && (seen.offered.length > 0 || seen.listing !== "none" || component.serves !== undefined);
+    return isWanted ? [desiredHost(object, component, seen)] : [];
   });
 };
 
@@ -155,6 +166,12 @@ const desiredHost = (workload: Workload, component: SandboxedComponent, seen: Co
     })),
     limits: hostLimits(component.limits ?? {}),
     callsPerInstance: component.reuse?.calls ?? 1,
+    serves: component.serves !== undefined,
+    // With other code behind it a bridge is another host: what it knew of the server is of the code before.
+    hop:
+      component.bridge?.kind === "component"
+        ? { authority: component.bridge.component, server: keyOf(workload, component.bridge.component), code: seen.code ?? null }
+        : null,
   };
   return {
     ...desired,

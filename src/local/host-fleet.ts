@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Sha256Digest } from "../api/digest.ts";
 import { AmbitError, messageOf, Stalled } from "../api/errors.ts";
@@ -6,7 +6,8 @@ import type { HostConfig } from "../api/host.ts";
 import type { ToolListing } from "../api/untyped.ts";
 import type { CatalogueChange, ComponentKey } from "../catalogue/state.ts";
 import type { DesiredHost } from "./desired.ts";
-import { type HostProcess, startHostProcess } from "./host-process.ts";
+import { Hops } from "./hops.ts";
+import { type HostProcess, type Place, startHostProcess } from "./host-process.ts";
 import type { OperatorKeys } from "./operator-keys.ts";
 
 const firstRestartMs = 250;
@@ -60,6 +61,7 @@ export class HostFleet {
   readonly #deps: FleetDeps;
   readonly #slots = new Map<string, Slot>();
   readonly #stopping = new Set<Promise<void>>();
+  readonly #hops = new Hops((bytes) => randomBytes(bytes));
   #isClosed = false;
 
   constructor(deps: FleetDeps) {
@@ -71,7 +73,14 @@ export class HostFleet {
     if (this.#isClosed) return;
     const wanted = new Map(hosts.map((host) => [slotName(host.key), host]));
     for (const [name, slot] of this.#slots) if (!wanted.has(name)) this.#withdraw(name, slot);
-    await Promise.all([...wanted].map(([name, host]) => this.#bring(name, host)));
+    const [bridges, others] = partition([...wanted], ([, { hop }]) => hop !== null);
+    const brought = new Map(others.map(([name, host]) => [name, this.#bring(name, host)]));
+    // A bridge asks its server for tools as soon as it runs.
+    const bridged = bridges.map(async ([name, host]) => {
+      if (host.hop) await brought.get(slotName(host.hop.server));
+      await this.#bring(name, host);
+    });
+    await Promise.all([...brought.values(), ...bridged]);
   }
 
   /** Whether a host takes calls for this component. */
@@ -121,6 +130,7 @@ export class HostFleet {
           keys: (boot) => this.#deps.keys.keySetFor(boot),
           listingRequest: (boot, known) => this.#deps.keys.listingRequestFor(boot, known),
           component: slot.desired.bytes,
+          ...(hasHop(slot.desired) && { hop: (boot: string) => this.#deps.keys.hopFor(boot, this.#hops.toldTo(slot.desired)) }),
         },
         { line: (stream, text) => this.#deps.tell({ kind: "said", key, stream, text }) },
         slot.life.signal,
@@ -130,7 +140,8 @@ export class HostFleet {
         return;
       }
       slot.running = host;
-      this.#deps.publish([{ kind: "endpoints", of: key, endpoints: [host.endpoint] }]);
+      await this.#placed(slot.desired, host.serving);
+      this.#deps.publish([{ kind: "endpoints", of: key, endpoints: slot.desired.serves ? [] : [host.endpoint] }]);
       this.#deps.tell({ kind: "ready", key, pid: host.pid });
       void host.ended.then((how) => this.#ended(name, slot, how, started));
       if (slot.desired.listsTools) await this.#follow(slot, host);
@@ -167,9 +178,19 @@ export class HostFleet {
     }
   }
 
+  /** Tells a server's bridge where it is now. */
+  async #placed({ key, serves }: DesiredHost, place: Place | null): Promise<void> {
+    if (!serves) return;
+    this.#hops.place(key, place);
+    const bridges = [...this.#slots.values()].filter(({ desired }) => desired.hop && slotName(desired.hop.server) === slotName(key));
+    // One that can't be told has ended, and is told when it starts anew.
+    await Promise.allSettled(bridges.map(({ running }) => running?.deliverHop()));
+  }
+
   #ended(name: string, slot: Slot, how: string, started: number): void {
     if (slot.life.signal.aborted) return;
     slot.running = null;
+    void this.#placed(slot.desired, null);
     if (this.#deps.monotonic() - started > steadyMs) slot.failures = 0;
     this.#deps.publish([{ kind: "endpoints", of: slot.desired.key, endpoints: [] }]);
     this.#failed(name, slot, new AmbitError("HostEnded", `the host process ${how}`));
@@ -196,6 +217,7 @@ export class HostFleet {
 
   #withdraw(name: string, slot: Slot): void {
     this.#slots.delete(name);
+    if (slot.desired.serves) this.#hops.forget(slot.desired.key);
     slot.life.abort();
     this.#deps.publish([{ kind: "endpoints", of: slot.desired.key, endpoints: [] }]);
     if (slot.running) this.#end(slot.desired.key, slot.running);
@@ -210,7 +232,7 @@ export class HostFleet {
   }
 
   async #configFor(desired: DesiredHost): Promise<HostConfig> {
-    const { component, allowedHosts, environment, limits, callsPerInstance } = desired;
+    const { component, allowedHosts, environment, limits, callsPerInstance, serves, hop } = desired;
     return {
       component,
       rootKey: this.#deps.keys.rootPublicKey,
@@ -224,10 +246,19 @@ export class HostFleet {
       environment,
       limits,
       callsPerInstance,
+      ...(serves && { serve: { address: "127.0.0.1", port: 0 } }),
+      ...(hop && { hop: { authority: hop.authority } }),
       ...(await this.#deps.place(desired)),
     };
   }
 }
+
+const hasHop = ({ serves, hop }: DesiredHost): boolean => serves || hop !== null;
+
+const partition = <T>(all: readonly T[], isFirst: (one: T) => boolean): [T[], T[]] => [
+  all.filter(isFirst),
+  all.filter((one) => !isFirst(one)),
+];
 
 /** Resolves early where the signal aborts. */
 const pause = (ms: number, signal: AbortSignal): Promise<void> => delay(ms, undefined, { signal, ref: false }).catch(() => undefined);

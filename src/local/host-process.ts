@@ -26,6 +26,13 @@ export interface HostDeliveries {
   readonly keys: (boot: string) => SignedDocument;
   readonly listingRequest: (boot: string, known: Sha256Digest | null) => SignedDocument;
   readonly component: () => Promise<Uint8Array>;
+  /** For an MCP server's host and its bridge's. */
+  readonly hop?: (boot: string) => SignedDocument;
+}
+
+export interface Place {
+  readonly address: string;
+  readonly port: number;
 }
 
 /** A host that is ready for calls, as a child process. */
@@ -35,6 +42,10 @@ export interface HostProcess {
   /** Settles when the process has ended, whoever ended it. */
   readonly ended: Promise<string>;
   readonly deliverKeys: () => Promise<void>;
+  /** Tells the host anew what the hop is; nothing where it has none. */
+  readonly deliverHop: () => Promise<void>;
+  /** Where an MCP server takes requests. */
+  readonly serving: Place | null;
   /** Asks which tools the component lists, and waits for another list than the one of this digest. Throws `Transient` and `Invalid`. */
   readonly listing: (known: Sha256Digest | null, signal: AbortSignal) => Promise<HostListing>;
   /** Lets running calls finish, then ends the process. */
@@ -66,17 +77,21 @@ export const startHostProcess = async (
   createInterface({ input: child.stderr }).on("line", (text) => output.line("host", text));
   const lines = createInterface({ input: child.stdout });
   try {
-    const url = await listeningUrl(child, lines, ended, signal);
+    const { url, serving } = await listeningPlaces(child, lines, ended, signal);
     lines.on("line", (text) => guestLine(text, output));
     const boot = await get(`${url}/v1/boot`);
     const bootId = String(boot.boot);
     const deliverKeys = () => put(`${url}/v1/keys`, JSON.stringify(deliveries.keys(bootId)));
+    const deliverHop = async () => {
+      if (deliveries.hop) await put(`${url}/v1/hop`, JSON.stringify(deliveries.hop(bootId)));
+    };
     await deliverKeys();
+    await deliverHop();
     if (boot.hasComponent !== true) await put(`${url}/v1/component`, await deliveries.component());
     const listing = (known: Sha256Digest | null, asking: AbortSignal) =>
       listingFrom(`${url}/v1/listing`, deliveries.listingRequest(bootId, known), asking);
     const endpoint: Endpoint = { url, podUid: config.podUid, bootId, component: config.component, deadlineMs: config.limits.timeoutMs };
-    return { endpoint, pid: child.pid ?? 0, ended, deliverKeys, listing, stop: () => stop(child, ended) };
+    return { endpoint, pid: child.pid ?? 0, ended, deliverKeys, deliverHop, serving, listing, stop: () => stop(child, ended) };
   } catch (error) {
     child.kill("SIGKILL");
     await ended;
@@ -84,20 +99,25 @@ export const startHostProcess = async (
   }
 };
 
-const listeningUrl = async (child: ChildProcess, lines: Interface, ended: Promise<string>, signal: AbortSignal): Promise<string> => {
+const listeningPlaces = async (
+  child: ChildProcess,
+  lines: Interface,
+  ended: Promise<string>,
+  signal: AbortSignal,
+): Promise<{ readonly url: string; readonly serving: Place | null }> => {
   const timeout = AbortSignal.any([signal, AbortSignal.timeout(startTimeoutMs)]);
   const first = once(lines, "line", { signal: timeout }).then(([line]: unknown[]) => String(line));
   const line = await Promise.race([
     first,
     ended.then((how) => Promise.reject(new Transient("HostEnded", `the host process ${how} before it listened`))),
   ]);
-  const { listening } = JSON.parse(line) as { listening?: { address: string; port: number } };
+  const { listening, serving = null } = JSON.parse(line) as { listening?: Place; serving?: Place };
   if (!listening)
     throw new Transient(
       "HostEnded",
       `the host process ${child.pid} said ${JSON.stringify(line.slice(0, 200))} instead of where it listens`,
     );
-  return `http://${listening.address}:${listening.port}`;
+  return { url: `http://${listening.address}:${listening.port}`, serving };
 };
 
 const guestStreams = { stdout: "guest-out", stderr: "guest-err", host: "host" } as const;

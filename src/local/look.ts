@@ -22,7 +22,7 @@ export const lookAt = async (folder: string, fetchComponent: FetchComponent, lis
   const { objects, problems } = await loadManifests(folder, { assertUsableSchema });
   const written = objects.filter((object) => object.kind === "Workload");
   const observed = await new ComponentObserver(fetchComponent).observe(written);
-  const hosts = decide({ workloads: observed, grants: [] }).hosts.filter((host) => host.listsTools);
+  const hosts = decide({ workloads: observed, grants: [] }).hosts.filter((host) => host.listsTools || host.serves);
   const workloads = hosts.length > 0 ? (await listTools(hosts)).addTo(observed) : observed;
   const grants = objects.filter((object) => object.kind === "ToolGrant");
   return { objects, problems, workloads, plan: decide({ workloads, grants, assertUsableSchema }) };

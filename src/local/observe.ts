@@ -2,8 +2,9 @@ import { dirname } from "node:path";
 import { bridgeDigest } from "../api/bridge-component.ts";
 import type { Reach } from "../api/definition.ts";
 import type { Sha256Digest } from "../api/digest.ts";
-import { AmbitError, Invalid, Transient, Waiting } from "../api/errors.ts";
+import { AmbitError, Invalid, Stalled, Transient, Waiting } from "../api/errors.ts";
 import type { Workload } from "../api/generated/workload.ts";
+import { incomingHandlerExport, servesNoHttp } from "../api/http-server.ts";
 import { type ToolDefinition, untypedExport } from "../api/untyped.ts";
 import type { ComponentInterface, WitImport } from "../api/wit.ts";
 import { reachOf } from "../grants/reach.ts";
@@ -100,6 +101,8 @@ export class ComponentObserver {
       const behind = await this.#behindBridge(written, component);
       const reach = reachOf(object.spec, component.name, behind?.imports ?? described.imports);
       const listing = untypedExport(described) === null ? "none" : "awaited";
+      if (component.serves !== undefined && incomingHandlerExport(described) === null)
+        throw new Stalled(servesNoHttp.code, servesNoHttp.message);
       return {
         seen: {
           digest: fetched.digest,

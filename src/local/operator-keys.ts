@@ -1,6 +1,6 @@
 import { generateKeyPairSync, type KeyObject, randomUUID } from "node:crypto";
 import type { Sha256Digest } from "../api/digest.ts";
-import type { SignedDocument } from "../api/host.ts";
+import type { HopDocument, SignedDocument } from "../api/host.ts";
 import { publicKeyText, signDocument } from "../identity/signed-document.ts";
 
 /** A ticket key signs for this long; the next is made at half of it, so that two overlap and a host that was busy misses none. */
@@ -25,6 +25,7 @@ export class OperatorKeys {
   readonly #now: () => number;
   #keys: readonly SigningKey[];
   #lastTime = 0;
+  #lastHop = 0;
 
   constructor(now: () => number) {
     this.#now = now;
@@ -59,6 +60,12 @@ export class OperatorKeys {
   /** Asks a host for what its component lists, with patience for another list than the one that is known. */
   listingRequestFor(boot: string, known: Sha256Digest | null): SignedDocument {
     return signDocument(this.#root.privateKey, { kind: "listing", boot, known, waitMs: listingPatienceMs });
+  }
+
+  /** What a host is told of a hop; each is newer than the one before. */
+  hopFor(boot: string, hop: Pick<HopDocument, "accept" | "reach">): SignedDocument {
+    this.#lastHop++;
+    return signDocument(this.#root.privateKey, { kind: "hop", boot, version: this.#lastHop, ...hop });
   }
 
   keySetFor(boot: string): SignedDocument {
