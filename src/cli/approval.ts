@@ -10,7 +10,7 @@ import { besidesDeclaration } from "../grants/besides-declaration.ts";
 import type { Change } from "../grants/changes.ts";
 import { hiddenCharactersIn } from "../grants/hidden-characters.ts";
 import { parseSubject } from "./subjects.ts";
-import { Exit, exitCodes, printable, type Terminal, tone } from "./terminal.ts";
+import { Exit, exitCodes, printable, quotedLines, type Terminal, tone } from "./terminal.ts";
 
 /** What a reviewer decides on the command line, the same for a file and for a cluster. */
 export interface ApprovalOptions {
@@ -82,10 +82,10 @@ export const shownGrant = (terminal: Terminal, { grant, reach, component, change
     tone(terminal, "strong", `${metadata.namespace ?? "default"}/${metadata.name}`),
     "  The model will read:",
     `    name         ${printable(declaration.name)}`,
-    `    description  ${printable(declaration.description)}`,
+    `    description  ${quotedLines(declaration.description, "      ")}`,
     `    parameters   ${printable(compactJson(declaration.parameters))}`,
     ...Object.entries(besides).map(
-      ([what, said]) => `  Its ${what} by its own word: ${printable(typeof said === "string" ? said : compactJson(said))}`,
+      ([what, said]) => `  Its ${what} by its own word: ${quotedLines(typeof said === "string" ? said : compactJson(said), "    ")}`,
     ),
     `  Who may call:  ${printable(subjectsText(spec.subjects ?? []))}`,
     `  It ${spec.mutates === false ? "changes nothing" : "may change things"}; data up to ${spec.egressCeiling ?? "Internal"} may be sent to it.`,
@@ -105,8 +105,8 @@ export const shownGrant = (terminal: Terminal, { grant, reach, component, change
 export const changeLines = (terminal: Terminal, changes: readonly Change[], indent: string): string[] =>
   changes.flatMap(({ path, before, after }) => [
     `${indent}${tone(terminal, "strong", printable(path))}`,
-    ...(before === null ? [] : [tone(terminal, "bad", `${indent}- ${printable(before)}`)]),
-    ...(after === null ? [] : [tone(terminal, "good", `${indent}+ ${printable(after)}`)]),
+    ...(before === null ? [] : [tone(terminal, "bad", `${indent}- ${quotedLines(before, indent)}`)]),
+    ...(after === null ? [] : [tone(terminal, "good", `${indent}+ ${quotedLines(after, indent)}`)]),
   ]);
 
 const ruleLines = (fields: NonNullable<ToolGrant["spec"]["fields"]>): string[] =>

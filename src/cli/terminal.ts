@@ -62,8 +62,12 @@ export const printable = (text: string): string =>
     c === "\n" || c === "\t" ? c : `<U+${(c.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}>`,
   );
 
-/** Columns padded to the widest cell; the last is left as it is. */
-export const table = (rows: readonly (readonly string[])[]): string => {
+/** As `printable`, with a bar before each line but the first: what somebody else wrote never looks like a line of ours. */
+export const quotedLines = (text: string, indent: string): string => printable(text).replaceAll("\n", `\n${indent}| `);
+
+/** Columns padded to the widest cell; the last is left as it is. Each row is one line. */
+export const table = (given: readonly (readonly string[])[]): string => {
+  const rows = given.map((row) => row.map((cell) => cell.replaceAll("\n", " ")));
   const widths: number[] = [];
   for (const row of rows) {
     for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, cell.length);

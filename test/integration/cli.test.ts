@@ -91,7 +91,7 @@ describe("the commands", () => {
   test("check names file, line and column, and exits 1", async () => {
     await writeFile(
       join(place, "bad.yaml"),
-      "apiVersion: ambit.dev/v1alpha1\nkind: Workload\nmetadata: {name: a}\nspec:\n  components: []\n",
+      "apiVersion: ambit.dev/v1alpha1\nkind: Workload\nmetadata: {name: a}\nspec:\n  components: 1\n",
     );
     const { code, out } = await ambit(["check", join(place, "bad.yaml"), "--json"]);
     assert.equal(code, 1);
