@@ -18,6 +18,9 @@ export const ownPods = {
   matchExpressions: [{ key: "app.kubernetes.io/component", operator: "In", values: ["operator", "catalogue"] }],
 } as const;
 
+/** Of these the operator's alone. */
+export const operatorPods = { matchLabels: { "app.kubernetes.io/name": "ambit", "app.kubernetes.io/component": "operator" } } as const;
+
 /** The value of `labels.managedBy`. */
 export const managedByAmbit = "ambit";
 
@@ -33,6 +36,8 @@ export const podAnnotations = {
   refused: "ambit.dev/refused",
   /** From the Deployment: after how many milliseconds the host ends a call. */
   timeout: "ambit.dev/timeout-ms",
+  /** From the Deployment: which end of an MCP server's hop the pod's host is, `server` or `bridge`. */
+  hop: "ambit.dev/hop",
 } as const;
 
 /** Objects in Ambit's own namespace. */
@@ -51,6 +56,9 @@ export const ownObjects = {
 
 /** Where a host listens in its pod, with TLS. */
 export const hostPort = 8443;
+
+/** Where the host of an MCP server takes the requests of its bridge, with TLS. */
+export const hopPort = 8444;
 
 /** The first 16 hexadecimal digits of a digest, for labels, which cannot hold all of them. */
 export const shortDigest = (digest: Sha256Digest): string => digest.slice("sha256:".length, "sha256:".length + 16);

@@ -1,4 +1,5 @@
-import { hostPort as hostListens, labels, ownPods } from "../api/cluster-names.ts";
+import { hopPort, hostPort as hostListens, labels, operatorPods, ownPods } from "../api/cluster-names.ts";
+import type { Hop } from "./hop.ts";
 import { byFirst, type Peer, peerKey } from "./route.ts";
 
 /** A `networking.k8s.io/v1` NetworkPolicy, as far as Ambit writes and reads it. */
@@ -41,6 +42,8 @@ const namespaceName = "kubernetes.io/metadata.name";
 /**
  * The policy of one component's pods: in come only the operator and the catalogue, from Ambit's own namespace, to the host's port; out go only `peers`. No name service is among them.
  *
+ * An MCP server's pods take no calls: besides the operator only their bridge's come in, to the port of the hop, and those go out there.
+ *
  * Equal peers in any order give the same policy.
  */
 export const componentPolicy = (
@@ -48,14 +51,29 @@ export const componentPolicy = (
   component: string,
   ambitNamespace: string,
   peers: readonly Peer[],
+  hop: Hop | null = null,
 ): NetworkPolicySpec => ({
-  podSelector: { matchLabels: { [labels.workload]: workload, [labels.component]: component } },
+  podSelector: podsOf(workload, component),
   policyTypes: ["Ingress", "Egress"],
   ingress: [
-    { from: [{ namespaceSelector: inNamespace(ambitNamespace), podSelector: ownPods }], ports: [{ protocol: "TCP", port: hostListens }] },
+    {
+      from: [{ namespaceSelector: inNamespace(ambitNamespace), podSelector: hop?.end === "server" ? operatorPods : ownPods }],
+      ports: [{ protocol: "TCP", port: hostListens }],
+    },
+    ...(hop?.end === "server" ? [{ from: [{ podSelector: podsOf(workload, hop.bridge) }], ports: hopPorts }] : []),
   ],
-  egress: egressRules(peers),
+  egress: [
+    ...egressRules(peers),
+    ...(hop?.end === "bridge" ? [{ to: [{ podSelector: podsOf(workload, hop.server) }], ports: hopPorts }] : []),
+  ],
 });
+
+/** Of the policy's own namespace. */
+const podsOf = (workload: string, component: string): LabelSelector => ({
+  matchLabels: { [labels.workload]: workload, [labels.component]: component },
+});
+
+const hopPorts: readonly PolicyPort[] = [{ protocol: "TCP", port: hopPort }];
 
 /** A rule for each port, so that a thousand addresses on one port are one rule. */
 const egressRules = (peers: readonly Peer[]): EgressRule[] => {

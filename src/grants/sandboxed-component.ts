@@ -1,6 +1,7 @@
 import { bridgeImage } from "../api/bridge-component.ts";
 import type { GrantedTool } from "../api/generated/toolgrant.ts";
 import type { HeadersSecret, McpServer, WorkloadComponent, WorkloadSpec } from "../api/generated/workload.ts";
+import type { Hop } from "../egress/hop.ts";
 
 /**
  * A component that has a sandbox of its own: one that a Workload writes, or the bridge to one of its MCP servers. A bridge has its server's name, which is no component's
@@ -36,6 +37,12 @@ export const componentOfTool = (spec: WorkloadSpec, tool: Pick<GrantedTool, "com
 /** The component that an MCP server is, where it is one. */
 export const serverOf = (spec: WorkloadSpec, { bridge }: SandboxedComponent): WorkloadComponent | undefined =>
   bridge?.kind === "component" ? spec.components.find(({ name }) => name === bridge.component) : undefined;
+
+/** The hop that a component is an end of; null for one that is none. */
+export const hopOf = ({ serves, bridge }: Pick<SandboxedComponent, "serves" | "bridge">): Hop | null => {
+  if (serves !== undefined) return { end: "server", bridge: serves };
+  return bridge?.kind === "component" ? { end: "bridge", server: bridge.component } : null;
+};
 
 const bridgeTo = ({ name, component, path, remote, tools, limits, resources }: McpServer): SandboxedComponent => {
   const url = remote?.url ?? `http://${component}${path ?? "/mcp"}`;

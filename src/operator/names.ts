@@ -3,9 +3,11 @@ import { labels, managedByAmbit } from "../api/cluster-names.ts";
 
 export {
   ambitNamespace,
+  hopPort,
   hostPort,
   labels,
   managedByAmbit,
+  operatorPods,
   ownObjects,
   ownPods,
   podAnnotations,

@@ -1,9 +1,9 @@
 import type { Sha256Digest } from "../api/digest.ts";
-import type { WorkloadComponent } from "../api/generated/workload.ts";
 import { type ToolDefinition, type ToolListing, untypedExport, untypedInterface } from "../api/untyped.ts";
 import type { ComponentInterface } from "../api/wit.ts";
 import type { ComponentKey } from "../catalogue/state.ts";
 import { withoutExcluded } from "../grants/listing.ts";
+import type { SandboxedComponent } from "../grants/sandboxed-component.ts";
 import { type NotOffered, offeredFunctions } from "../wit/offered.ts";
 import type { StoredComponent } from "./component-store.ts";
 
@@ -20,6 +20,11 @@ export class ToolListings {
 
   of(key: ComponentKey, digest: Sha256Digest): ToolListing | undefined {
     return this.#known.get(nameOf(key))?.get(digest);
+  }
+
+  /** What any of its codes listed last. */
+  latest(key: ComponentKey): ToolListing | undefined {
+    return [...(this.#known.get(nameOf(key))?.values() ?? [])].at(-1);
   }
 
   set(key: ComponentKey, digest: Sha256Digest, listing: ToolListing): void {
@@ -67,14 +72,16 @@ export interface Offering {
 
 export const offeringOf = (
   stored: StoredComponent,
-  { tools }: Pick<WorkloadComponent, "tools">,
+  { tools, serves, bridge }: Pick<SandboxedComponent, "tools" | "serves" | "bridge">,
   key: ComponentKey,
   listings: ToolListings,
 ): Offering => {
   const exclude = tools?.exclude ?? [];
   const { offered, notOffered } = listings.functionsOf(stored.interface, exclude);
+  if (serves !== undefined) return { offered: [], notOffered: [...notOffered, ...offered.map(servedInstead(serves))], listing: "none" };
   if (untypedExport(stored.interface) === null) return { offered, notOffered, listing: "none" };
-  const known = listings.of(key, stored.digest);
+  // What a bridge lists is its server's: another Ambit's bridge has nothing else to tell.
+  const known = listings.of(key, stored.digest) ?? (bridge && listings.latest(key));
   if (known === undefined) return { offered, notOffered, listing: "awaited" };
   const { listing } = withoutExcluded(known, exclude);
   return {
@@ -83,3 +90,12 @@ export const offeringOf = (
     listing: "known",
   };
 };
+
+/** A host that serves takes no calls: the tools of an MCP server are those that its bridge lists. */
+const servedInstead =
+  (server: string) =>
+  ({ interface: of, name }: ComponentInterface["functions"][number]): NotOffered => ({
+    interface: of,
+    function: name,
+    reason: `the component is the MCP server ${server}, whose tools are those that it lists`,
+  });

@@ -12,10 +12,11 @@ import {
   tableOf,
 } from "../../egress/address-table.ts";
 import { type EgressHostStatus, egressStatus } from "../../egress/egress-status.ts";
+import { type Hop, hopStatus } from "../../egress/hop.ts";
 import { type EntryIntent, egressIntents } from "../../egress/intent.ts";
 import { componentPolicy, type NetworkPolicySpec, policyPeersOf } from "../../egress/network-policy.ts";
 import type { Peer } from "../../egress/route.ts";
-import { sandboxedComponents } from "../../grants/sandboxed-component.ts";
+import { hopOf, sandboxedComponents } from "../../grants/sandboxed-component.ts";
 import { ApiError } from "../../kube/api-error.ts";
 import { Applier } from "../../kube/apply.ts";
 import { Controller } from "../../kube/controller.ts";
@@ -100,6 +101,7 @@ export interface EgressOptions {
 interface Held {
   /** What the plan was made from. */
   allowedHosts: readonly string[];
+  hop: Hop | null;
   plan: EgressPlan;
   progress: EgressProgress;
   fault: Stalled | undefined;
@@ -109,6 +111,7 @@ interface Held {
 interface Asked {
   readonly component: string;
   readonly allowedHosts: readonly string[];
+  readonly hop: Hop | null;
 }
 
 export const egressOf = (context: OperatorContext, options: EgressOptions = {}): Egress => new EgressController(context, options);
@@ -168,7 +171,11 @@ class EgressController implements Egress {
   statusOf(of: EgressOf, before: readonly EgressHostStatus[]): EgressHostStatus[] {
     const held = this.#heldOf(of);
     if (held === undefined) return [...before];
-    return egressStatus(backend, held.plan, held.progress, before, conditionTime(this.#context.clock.now()));
+    const now = conditionTime(this.#context.clock.now());
+    return [
+      ...egressStatus(backend, held.plan, held.progress, before, now),
+      ...hopStatus(backend, held.hop, this.faultOf(of), before, now),
+    ];
   }
 
   faultOf(of: EgressOf): { readonly reason: string; readonly message: string } | undefined {
@@ -274,9 +281,12 @@ class EgressController implements Egress {
     this.#held.set(name, held);
     // Until its live tools were judged by what it asks for now, what they may reach stays what it was: nothing, where that was not seen by this process.
     const waits = unjudgedGrants(this.#context.stores, workload) > 0;
-    const components = sandboxedComponents(workload.spec).flatMap(({ name: component, localResources }): Asked[] => {
-      const allowedHosts = waits ? held.get(component)?.allowedHosts : (localResources?.allowedHosts ?? []);
-      return allowedHosts === undefined ? [] : [{ component, allowedHosts }];
+    const components = sandboxedComponents(workload.spec).flatMap((sandboxed): Asked[] => {
+      const { name: component, localResources } = sandboxed;
+      const { allowedHosts, hop } = waits
+        ? (held.get(component) ?? {})
+        : { allowedHosts: localResources?.allowedHosts ?? [], hop: hopOf(sandboxed) };
+      return allowedHosts === undefined ? [] : [{ component, allowedHosts, hop: hop ?? null }];
     });
     const { namespace = "default" } = workload.metadata;
     const intents = components.flatMap(({ allowedHosts }) => egressIntents(allowedHosts, namespace, this.#settings.rules));
@@ -305,7 +315,7 @@ class EgressController implements Egress {
   /** Brings the table and then the policy of one component a step further. Returns when the next one is due. */
   async #converge(
     workload: ClusterWorkload,
-    { component, allowedHosts }: Asked,
+    { component, allowedHosts, hop }: Asked,
     held: Map<string, Held>,
     signal: AbortSignal,
   ): Promise<number> {
@@ -321,17 +331,19 @@ class EgressController implements Egress {
     const plan = this.#plan(intents, now, routeLimit);
     const one: Held = held.get(component) ?? {
       allowedHosts,
+      hop,
       plan,
       progress: beginProgress(found, now, converge),
       fault: undefined,
     };
     held.set(component, one);
     one.allowedHosts = allowedHosts;
+    one.hop = hop;
     one.plan = plan;
     one.progress = publishTable(one.progress, plan, now, clock.now(), converge);
     const peers = policyPeers(one.progress, plan, now);
     try {
-      await this.#applyPolicy(workload, component, peers, live, signal);
+      await this.#applyPolicy(workload, one.hop, component, peers, live, signal);
       one.fault = undefined;
       one.progress = afterProgrammed(one.progress, peers, clock.elapsed());
       // With nothing to settle, the first table need not wait for another look.
@@ -367,6 +379,7 @@ class EgressController implements Egress {
 
   async #applyPolicy(
     workload: ClusterWorkload,
+    hop: Hop | null,
     component: string,
     peers: readonly Peer[],
     live: NetworkPolicy | undefined,
@@ -375,7 +388,7 @@ class EgressController implements Egress {
     const { namespace = "default", name } = workload.metadata;
     const desired = {
       metadata: { name: componentObjectName(name, component), namespace, labels: componentLabels(name, component) },
-      spec: componentPolicy(name, component, this.#context.namespace, peers),
+      spec: componentPolicy(name, component, this.#context.namespace, peers, hop),
     };
     const want = { type: networkPolicies, desired, owner: controlledBy(workload), live };
     await applyOwned<NetworkPolicy>({ applier: this.#applier, client: this.#context.client }, want, signal);
@@ -413,9 +426,10 @@ const specOf = (policy: ClusterObject): unknown => (policy as NetworkPolicy).spe
 /** By component, what listeners are told of: tables, and what a status says of entries. */
 const seenOf = (held: ReadonlyMap<string, Held>): ReadonlyMap<string, string> =>
   new Map(
-    [...held].map(([component, { plan, progress, fault }]) => [
+    [...held].map(([component, { plan, progress, fault, hop }]) => [
       component,
       JSON.stringify([
+        hop,
         progress.published === null ? null : progress.version,
         plan.entries.map(({ entry, closed, caveat, pending, routes }) => [entry, closed, caveat, pending, routes.length > 0]),
         fault?.message ?? null,

@@ -4,7 +4,7 @@ import { configMaps, deployments, services } from "../../kube/resource-types.ts"
 import type { StoredComponent } from "../component-store.ts";
 import { labels } from "../names.ts";
 import { type ComponentObjects, componentObjects, type HostSettings } from "./desired.ts";
-import { controlled, isFault, isTool, type Seen } from "./gather.ts";
+import { controlled, isFault, isRun, type Seen } from "./gather.ts";
 import type { Deployment } from "./kinds.ts";
 import type { Code } from "./pod-template.ts";
 
@@ -52,7 +52,7 @@ const decideRunning = (seen: Seen, settings: HostSettings, now: number): Plan =>
   // What may do more than was reviewed must not be there before the tool is withdrawn.
   if (waiting && seen.unjudgedGrants > 0) return { finalizer: true, sandboxPolicy: "stands", components: [], remove: [], waiting };
   const components = seen.components.flatMap(({ component, found }): PlannedComponent[] => {
-    if (isFault(found) || !isTool(found)) return [];
+    if (isFault(found) || !isRun(component, found)) return [];
     const running = deploymentOf(seen, component.name)?.spec?.replicas ?? 0;
     const replicas = !workload.spec.suspend ? workload.spec.replicas : isWithdrawing ? running : 0;
     return [{ name: component.name, replicas, objects: componentObjects(workload, component, codeOf(found.stored), replicas, settings) }];

@@ -1,7 +1,7 @@
 import type { Workload } from "../../api/generated/workload.ts";
 import type { SandboxedComponent } from "../../grants/sandboxed-component.ts";
 import type { Desired } from "../../kube/apply.ts";
-import { ambitNamespace, componentLabels, componentObjectName, hostPort, labels, managedByAmbit, ownPods } from "../names.ts";
+import { ambitNamespace, componentLabels, componentObjectName, hostPort, labels, managedByAmbit, operatorPods } from "../names.ts";
 import { configHash, hostConfigText, hostPlaces } from "./host-config.ts";
 import { type Code, type HostImage, podTemplate } from "./pod-template.ts";
 
@@ -68,7 +68,7 @@ export const componentObjects = (
 export const sandboxPolicyName = "ambit-sandboxes";
 
 /**
- * Selects every pod of Ambit's in a namespace: nothing goes out, and nothing comes in but from the operator and the catalogue. What a component may reach is added by a policy of its own. It is
+ * Selects every pod of Ambit's in a namespace: nothing goes out, and nothing comes in but from the operator. What a component may reach, and who calls it, is added by a policy of its own. It is
  * nobody's child, since all Workloads of the namespace need it.
  */
 export const sandboxPolicy = (namespace: string, ambit: string = ambitNamespace): Desired => ({
@@ -78,7 +78,7 @@ export const sandboxPolicy = (namespace: string, ambit: string = ambitNamespace)
     policyTypes: ["Ingress", "Egress"],
     ingress: [
       {
-        from: [{ namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": ambit } }, podSelector: ownPods }],
+        from: [{ namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": ambit } }, podSelector: operatorPods }],
         ports: [{ port: hostPort, protocol: "TCP" }],
       },
     ],

@@ -1,4 +1,5 @@
-import { AmbitError, Invalid, Transient, Waiting } from "../../api/errors.ts";
+import { AmbitError, Invalid, Stalled, Transient, Waiting } from "../../api/errors.ts";
+import { incomingHandlerExport, servesNoHttp } from "../../api/http-server.ts";
 import { type SandboxedComponent, sandboxedComponents } from "../../grants/sandboxed-component.ts";
 import { type ClusterObject, isControlledBy, keyText, type ObjectKey, type ResourceType } from "../../kube/object.ts";
 import { configMaps, deployments, disruptionBudgets, services } from "../../kube/resource-types.ts";
@@ -28,8 +29,9 @@ export interface SeenComponent {
   readonly found: KnownComponent | Fault;
 }
 
-/** Whether it has anything that could be called. */
-export const isTool = ({ offered, listing }: KnownComponent): boolean => offered.length > 0 || listing !== "none";
+/** Whether it has anything that could be called, or serves what has. */
+export const isRun = ({ serves }: SandboxedComponent, { offered, listing }: KnownComponent): boolean =>
+  serves !== undefined || offered.length > 0 || listing !== "none";
 
 export const isFault = (found: KnownComponent | Fault): found is Fault => "passing" in found;
 
@@ -103,6 +105,8 @@ const look = async (
 ): Promise<KnownComponent | Fault> => {
   try {
     const stored = await components.fetch(workload, component, signal);
+    if (component.serves !== undefined && incomingHandlerExport(stored.interface) === null)
+      throw new Stalled(servesNoHttp.code, servesNoHttp.message);
     const { namespace = "", name } = workload.metadata;
     return { stored, ...offeringOf(stored, component, { namespace, workload: name, component: component.name }, listings) };
   } catch (thrown) {

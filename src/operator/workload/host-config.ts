@@ -4,7 +4,7 @@ import type { HostConfig, HostMount } from "../../api/host.ts";
 import { canonicalJson, type JsonValue } from "../../api/json.ts";
 import type { SandboxedComponent } from "../../grants/sandboxed-component.ts";
 import { hostLimits } from "../../manifests/quantities.ts";
-import { hostPort } from "../names.ts";
+import { hopPort, hostPort } from "../names.ts";
 
 /** Places in a host's container. */
 export const hostPlaces = {
@@ -35,6 +35,8 @@ export const hostConfigText = (component: SandboxedComponent, digest: Sha256Dige
     environment: environment?.config ?? {},
     mounts: mountsOf(component),
     limits: hostLimits(component.limits),
+    ...(component.serves === undefined ? {} : { serve: { address: "", port: hopPort } }),
+    ...(component.bridge?.kind === "component" ? { hop: { authority: component.bridge.component } } : {}),
     callsPerInstance: component.reuse.calls,
     cacheFolder: hostPlaces.cache,
   };

@@ -1,9 +1,9 @@
 import type { Sha256Digest } from "../../api/digest.ts";
 import type { Workload, WorkloadSpec } from "../../api/generated/workload.ts";
-import type { SandboxedComponent } from "../../grants/sandboxed-component.ts";
+import { hopOf, type SandboxedComponent } from "../../grants/sandboxed-component.ts";
 import { podUidVariable } from "../../host/pod-uid.ts";
 import { hostLimits } from "../../manifests/quantities.ts";
-import { componentLabels, hostContainer, hostPort, joinedName, labels, podAnnotations, shortDigest } from "../names.ts";
+import { componentLabels, hopPort, hostContainer, hostPort, joinedName, labels, podAnnotations, shortDigest } from "../names.ts";
 import { hostPlaces } from "./host-config.ts";
 
 /** Ambit's own image, in which hosts run. */
@@ -38,6 +38,7 @@ export interface Code {
  */
 export const podTemplate = (workload: Workload, component: SandboxedComponent, code: Code, configMap: string, host: HostImage): object => {
   const { pod = {} } = workload.spec;
+  const hop = hopOf(component);
   return {
     metadata: {
       labels: {
@@ -49,6 +50,7 @@ export const podTemplate = (workload: Workload, component: SandboxedComponent, c
         ...pod.annotations,
         "kubectl.kubernetes.io/default-container": hostContainer,
         [podAnnotations.timeout]: String(hostLimits(component.limits).timeoutMs),
+        ...(hop === null ? {} : { [podAnnotations.hop]: hop.end }),
       },
     },
     spec: {
@@ -89,7 +91,10 @@ const container = (component: SandboxedComponent, code: Code, { image, pullPolic
   imagePullPolicy: pullPolicy,
   args: ["host", "--config", `${hostPlaces.config}/${hostPlaces.configFile}`],
   env: [{ name: podUidVariable, valueFrom: { fieldRef: { fieldPath: "metadata.uid" } } }],
-  ports: [{ name: "calls", containerPort: hostPort, protocol: "TCP" }],
+  ports: [
+    { name: "calls", containerPort: hostPort, protocol: "TCP" },
+    ...(component.serves === undefined ? [] : [{ name: "hop", containerPort: hopPort, protocol: "TCP" }]),
+  ],
   // Ready once everything was delivered.
   readinessProbe: {
     httpGet: { path: "/readyz", port: "calls", scheme: "HTTPS" },

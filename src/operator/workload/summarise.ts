@@ -8,7 +8,7 @@ import { labels, managedByAmbit, podAnnotations, shortDigest } from "../names.ts
 import { isReady } from "../toolgrant/observe.ts";
 import type { AppliedPlan } from "./apply.ts";
 import { deploymentOf, isRolledOut, type Plan } from "./decide.ts";
-import { type Fault, isFault, isTool, type Seen, type SeenComponent } from "./gather.ts";
+import { type Fault, isFault, isRun, type Seen, type SeenComponent } from "./gather.ts";
 
 /** What other controllers know of a component. */
 export interface FromOthers {
@@ -53,7 +53,7 @@ const healthOf = (seen: Seen, one: SeenComponent, plan: Plan, applied: AppliedPl
   if (isFault(one.found)) return fromFault(one.found);
   const result = applied.get(name);
   if (result && "fault" in result) return fromFault(result.fault);
-  if (!isTool(one.found)) return { kind: "idle", message: "none of its functions is offered as a tool, so it does not run" };
+  if (!isRun(one.component, one.found)) return { kind: "idle", message: "none of its functions is offered as a tool, so it does not run" };
   const planned = plan.components.find((component) => component.name === name);
   if (!planned) return { kind: "progressing", reason: "Pending", message: "it was not looked at yet" };
   const egressFault = others.egressFault(name);

@@ -3,6 +3,8 @@ import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 import { parse } from "yaml";
 import type { Workload, WorkloadComponent } from "../../../src/api/generated/workload.ts";
+import { componentPolicy } from "../../../src/egress/network-policy.ts";
+import { hopOf, type SandboxedComponent, sandboxedComponents } from "../../../src/grants/sandboxed-component.ts";
 import { componentObjects, sandboxPolicy } from "../../../src/operator/workload/desired.ts";
 import { component, digest, settings, workload } from "./workload-world.ts";
 
@@ -57,7 +59,20 @@ describe("the objects of a component", () => {
     assert.deepEqual(sent(componentObjects(of, first(of), { digest, watches: false }, 3, image)), golden("full"));
   });
 
-  test("the policy before all sandboxes of a namespace lets nothing out", () => {
+  const served = workload({
+    components: [component({ name: "issues-mcp", localResources: { allowedHosts: ["api.example.com"] } })],
+    mcpServers: [{ name: "issues", component: "issues-mcp", limits: component().limits }],
+  });
+  for (const [index, name] of ["mcp-server", "mcp-bridge"].entries()) {
+    test(`of an MCP server that is a component, the ${name}, with its policy`, () => {
+      const one: SandboxedComponent = sandboxedComponents(served.spec)[index] ?? component();
+      const policy = componentPolicy(served.metadata.name, one.name, "ambit-system", [], hopOf(one));
+      const { deployment, configMap } = componentObjects(served, one, { digest, watches: false }, 1, settings);
+      assert.deepEqual(sent({ configMap, deployment, policy }), golden(name));
+    });
+  }
+
+  test("the policy before all sandboxes of a namespace lets nothing out, and nobody in but the operator", () => {
     assert.deepEqual(sent(sandboxPolicy("agents")), golden("sandbox-policy"));
   });
 
