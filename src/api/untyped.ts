@@ -32,6 +32,9 @@ export interface ToolListing {
   readonly notOffered: readonly UnusableTool[];
 }
 
+/** Of a tool that a person left out. */
+export const excludedReason = "the workload excludes it";
+
 export interface UnusableTool {
   /** As far as it is one. */
   readonly name: string;

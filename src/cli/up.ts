@@ -4,14 +4,11 @@ import { createWriteStream } from "node:fs";
 import { resolve } from "node:path";
 import { Invalid, messageOf } from "../api/errors.ts";
 import type { JournalEntry } from "../catalogue/journal.ts";
-import type { ComponentKey } from "../catalogue/state.ts";
-import { farName } from "../grants/granted-tool.ts";
-import type { JudgedGrant } from "../local/desired.ts";
-import { LocalRuntime, type LocalSettings, type RuntimeEvent, type Summary } from "../local/runtime.ts";
-import { problemText } from "../manifests/problem.ts";
+import { LocalRuntime, type LocalSettings, type RuntimeEvent } from "../local/runtime.ts";
 import { callPolicyIn } from "./call-policy.ts";
 import { cacheFolderOf, componentSource } from "./component-source.ts";
 import { type HostOptions, hostSettings } from "./host-options.ts";
+import { componentName, summaryText } from "./summary-text.ts";
 import { telemetryAt, tracingAsked } from "./telemetry.ts";
 import { printable, type Terminal, tone } from "./terminal.ts";
 
@@ -141,7 +138,7 @@ const tell = (terminal: Terminal, settings: LocalSettings, event: RuntimeEvent):
 };
 
 const tellOfHost = (terminal: Terminal, event: Extract<RuntimeEvent, { kind: "host" }>["event"]): void => {
-  const name = nameOf(event.key);
+  const name = componentName(event.key);
   if (event.kind === "failed") {
     const then =
       event.retryInMs === null ? "it stays down until its manifest or component changes" : `trying again in ${event.retryInMs} ms`;
@@ -151,35 +148,6 @@ const tellOfHost = (terminal: Terminal, event: Extract<RuntimeEvent, { kind: "ho
   } else if (event.kind === "ready") {
     terminal.err(`${tone(terminal, "dim", `${name} takes calls (process ${event.pid})`)}\n`);
   }
-};
-
-const summaryText = (terminal: Terminal, { problems, plan }: Summary): string => {
-  const lines = problems.map(
-    (problem) => `${tone(terminal, problem.severity === "error" ? "bad" : "dim", problem.severity)} ${printable(problemText(problem))}`,
-  );
-  for (const { key, fault, unmatchedExclusions } of plan.components) {
-    if (fault) lines.push(`${tone(terminal, "bad", nameOf(key))} ${fault.code}: ${printable(fault.message)}`);
-    for (const entry of unmatchedExclusions)
-      lines.push(`${tone(terminal, "warn", nameOf(key))} tools.exclude names ${printable(entry)}, which it does not export`);
-  }
-  const live = plan.grants.filter(({ judgement }) => judgement.phase === "Active");
-  lines.push(
-    `${live.length} of ${plan.grants.length} grants are live${live.length > 0 ? `: ${live.map(({ written }) => written.object.spec.declaration.name).join(", ")}` : ""}`,
-  );
-  for (const judged of plan.grants) if (judged.judgement.phase !== "Active") lines.push(withheldLine(terminal, judged));
-  if (plan.ungranted.length > 0)
-    lines.push(
-      `${plan.ungranted.length} tools have no grant: \`ambit draft\` writes drafts for ${plan.ungranted
-        .slice(0, 5)
-        .map(({ tool }) => farName(tool))
-        .join(", ")}${plan.ungranted.length > 5 ? ", …" : ""}`,
-    );
-  return `${lines.join("\n")}\n`;
-};
-
-const withheldLine = (terminal: Terminal, { written, judgement }: JudgedGrant): string => {
-  const reasons = judgement.reasons.map(({ code, message }) => `${code}: ${message}`).join("; ");
-  return `${tone(terminal, "warn", judgement.phase)} ${written.object.metadata.name} (${printable(written.object.spec.declaration.name)}): ${printable(reasons)}`;
 };
 
 /** An event as `--json` prints it: names and codes, no bytes. */
@@ -212,5 +180,3 @@ const eventLine = (event: RuntimeEvent): object => {
       };
   }
 };
-
-const nameOf = ({ namespace, workload, component }: ComponentKey): string => `${namespace}/${workload}/${component}`;

@@ -1,6 +1,6 @@
 import { AmbitError, Invalid } from "../api/errors.ts";
 import { compactJson, isJsonObject, type JsonObject, type JsonValue, parseJson } from "../api/json.ts";
-import type { ToolListing, UntypedTool, UnusableTool } from "../api/untyped.ts";
+import { excludedReason, type ToolListing, type UntypedTool, type UnusableTool } from "../api/untyped.ts";
 import { wrongHeader } from "./parameter-headers.ts";
 import { untypedText } from "./untyped-definition.ts";
 
@@ -132,11 +132,10 @@ export const withoutExcluded = (
   exclude: readonly string[],
 ): { readonly listing: ToolListing; readonly unmatched: readonly string[] } => {
   const excluded = listing.tools.filter(({ name }) => exclude.includes(name));
-  const reason = "the workload excludes it";
   return {
     listing: {
       tools: listing.tools.filter(({ name }) => !exclude.includes(name)),
-      notOffered: [...listing.notOffered, ...excluded.map(({ name }) => ({ name, reason }))],
+      notOffered: [...listing.notOffered, ...excluded.map(({ name }) => ({ name, reason: excludedReason }))],
     },
     unmatched: exclude.filter((entry) => !excluded.some(({ name }) => name === entry)),
   };

@@ -1,3 +1,4 @@
+import { excludedReason } from "../api/untyped.ts";
 import type { ComponentInterface, WitFunction, WitType } from "../api/wit.ts";
 import { splitInterfaceId } from "./docs.ts";
 import { partsOf } from "./type-parts.ts";
@@ -33,7 +34,7 @@ export const offeredFunctions = (component: ComponentInterface, exclude: readonl
     if (listsTools(fn)) continue;
     const exclusions = exclude.filter((entry) => isExcludedBy(fn, entry));
     for (const entry of exclusions) matched.add(entry);
-    const excluded = exclusions.length > 0 ? "the workload excludes it" : undefined;
+    const excluded = exclusions.length > 0 ? excludedReason : undefined;
     const reason = reasonAgainst(fn) ?? excluded ?? wholeComponent ?? crossing.obstacleOf(fn);
     if (reason === undefined) offered.push(fn);
     else notOffered.push({ interface: fn.interface, function: fn.name, reason });
