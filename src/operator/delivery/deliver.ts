@@ -1,9 +1,10 @@
-import { isSha256Digest, type Sha256Digest } from "../../api/digest.ts";
+import { isSha256Digest, type Sha256Digest, sha256Of } from "../../api/digest.ts";
 import { Refused, Transient, Waiting } from "../../api/errors.ts";
-import type { AddressTableDocument, KeySet } from "../../api/host.ts";
+import type { AddressTableDocument, HopDocument, KeySet } from "../../api/host.ts";
 import { canonicalJson } from "../../api/json.ts";
 import { certifyHost, hostCertificateLifetimeMs, verifyHostCertificate } from "../../identity/host-identity.ts";
 import { shortDigest } from "../names.ts";
+import type { HopToDeliver } from "./hop.ts";
 import type { HostPod } from "./host-pod.ts";
 import { type BootAnswer, type HostPlace, type HostSession, handOver, meetHost, openSession } from "./host-session.ts";
 import { type RootKeys, signedByRoot } from "./keyring.ts";
@@ -19,6 +20,8 @@ export interface Delivered {
   /** Ids of the ticket keys, and the table, as text to compare; null before they were delivered. */
   readonly keys: string | null;
   readonly table: string | null;
+  /** sha256 of what it was given for its hop: that holds a credential. */
+  readonly hop: Sha256Digest | null;
   readonly hasComponent: boolean;
 }
 
@@ -27,6 +30,8 @@ export interface Wanted {
   readonly keys: KeySet["keys"];
   /** Undefined while its hosts have not been looked up. */
   readonly table: AddressTableDocument["table"] | undefined;
+  /** Undefined for a host that is no end of a hop. */
+  readonly hop?: HopToDeliver | undefined;
 }
 
 export interface DeliverDeps {
@@ -52,10 +57,11 @@ export const isSettled = (pod: HostPod, before: Delivered | undefined, wanted: W
   pod.noted.certificate === before.certificate &&
   before.certificateEnds - now > hostCertificateLifetimeMs / 2 &&
   before.keys === keysText(wanted.keys) &&
+  (wanted.hop === undefined || before.hop === hopDigest(wanted.hop)) &&
   (wanted.table === undefined || before.table === tableText(wanted.table));
 
 /**
- * Brings one host what it lacks, in this order: certificate, keys, addresses, component. From the certificate on, everything goes to who holds its key and to nobody else.
+ * Brings one host what it lacks, in this order: certificate, keys, addresses, hop, component. From the certificate on, everything goes to who holds its key and to nobody else.
  *
  * `remember` hears of each step, so that one that fails is gone on from. Throws `Transient` and `Waiting` for what passes by itself, `Stalled` where the host won't have its component, `Refused` where who answers is not the pod's host.
  */
@@ -69,7 +75,7 @@ export const deliver = async (
 ): Promise<Delivered> => {
   const { session, said, known } = await reach(deps, pod, before, signal);
   const isSameStart = before?.containerId === pod.containerId && before.boot === known.boot;
-  const earlier = isSameStart ? before : { keys: null, table: null, hasComponent: false };
+  const earlier = isSameStart ? before : { keys: null, table: null, hop: null, hasComponent: false };
   let delivered: Delivered = { ...earlier, ...known, containerId: pod.containerId, component: componentOf(pod, said) };
   const took = (step: Partial<Delivered>): void => {
     delivered = { ...delivered, ...step };
@@ -89,6 +95,12 @@ export const deliver = async (
       const document: AddressTableDocument = { kind: "addresses", boot: known.boot, version: deps.signingTime(), table: wanted.table };
       await session.put("/v1/addresses", signedByRoot(deps.root, document));
       took({ table });
+    }
+    const hop = wanted.hop && hopDigest(wanted.hop);
+    if (wanted.hop && hop && delivered.hop !== hop) {
+      const document: HopDocument = { kind: "hop", boot: known.boot, version: deps.signingTime(), ...wanted.hop };
+      await session.put("/v1/hop", signedByRoot(deps.root, document));
+      took({ hop });
     }
     if (!delivered.hasComponent) {
       await deps.beforeComponent?.(pod, session, signal);
@@ -185,5 +197,7 @@ const componentOf = (pod: HostPod, { pod: uid, component }: BootAnswer): Sha256D
 };
 
 const keysText = (keys: Wanted["keys"]): string => keys.map(({ kid }) => kid).join(" ");
+
+const hopDigest = (hop: HopToDeliver): Sha256Digest => sha256Of(canonicalJson(hop as unknown as Parameters<typeof canonicalJson>[0]));
 
 const tableText = (table: AddressTableDocument["table"]): string => canonicalJson(table as unknown as Parameters<typeof canonicalJson>[0]);

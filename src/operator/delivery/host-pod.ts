@@ -14,6 +14,8 @@ export interface HostPod {
   readonly address: string;
   /** Another with each restart of the container. */
   readonly containerId: string;
+  /** Which end of an MCP server's hop its host was started as. */
+  readonly hop: "server" | "bridge" | null;
   /** What the last delivery wrote on the pod, if there was one. */
   readonly noted: DeliveryNote | undefined;
 }
@@ -44,6 +46,7 @@ export const hostPodOf = (pod: Pod): HostPod | undefined => {
     shortDigest,
     address,
     containerId: container.containerID,
+    hop: hopIn(metadata.annotations?.[podAnnotations.hop]),
     noted: noteOf(metadata.annotations ?? {}),
   };
 };
@@ -51,6 +54,8 @@ export const hostPodOf = (pod: Pod): HostPod | undefined => {
 /** Whether it is still the same container, in the same pod, at the same address. */
 export const isSamePlace = (a: HostPod, b: HostPod | undefined): boolean =>
   b !== undefined && a.uid === b.uid && a.address === b.address && a.containerId === b.containerId;
+
+const hopIn = (end: string | undefined): HostPod["hop"] => (end === "server" || end === "bridge" ? end : null);
 
 const noteOf = (annotations: Readonly<Record<string, string>>): DeliveryNote | undefined => {
   const boot = annotations[podAnnotations.boot];

@@ -85,7 +85,7 @@ export const handOver = async (place: HostPlace, path: string, document: SignedD
  */
 export interface HostSession {
   boot(): Promise<BootAnswer>;
-  put(path: "/v1/keys" | "/v1/addresses", document: SignedDocument): Promise<void>;
+  put(path: "/v1/keys" | "/v1/addresses" | "/v1/hop", document: SignedDocument): Promise<void>;
   putComponent(bytes: Uint8Array): Promise<void>;
   /** Any other question: its answer's JSON object. */
   ask(request: { readonly method: "GET" | "POST"; readonly path: string; readonly body?: string }): Promise<JsonObject>;

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { Refused, Stalled } from "../../api/errors.ts";
 import type { ComponentKey } from "../../catalogue/state.ts";
 import { Applier } from "../../kube/apply.ts";
@@ -8,10 +9,11 @@ import { pods } from "../../kube/resource-types.ts";
 import type { OperatorContext, Runs } from "../context.ts";
 import type { Egress } from "../egress/egress.ts";
 import type { Pod } from "../kinds.ts";
-import { fieldManagers, hostPort, labels } from "../names.ts";
+import { fieldManagers, hopPort, hostPort, labels, podAnnotations } from "../names.ts";
 import { type CachedBytes, componentBytes } from "./component-bytes.ts";
 import { confirmPod } from "./confirm.ts";
 import { type DeliverDeps, type Delivered, deliver, isSettled, visitHost, type Wanted } from "./deliver.ts";
+import { type HopDeps, hopToDeliver } from "./hop.ts";
 import { type HostPod, hostPodOf, noteAnnotations, refusedAnnotation } from "./host-pod.ts";
 import type { HostPlace, HostSession } from "./host-session.ts";
 import type { Keyring } from "./own-keys.ts";
@@ -35,6 +37,8 @@ export interface DeliveryOptions {
   readonly canary?: Egress["canary"];
   /** Where a pod's host listens: by default at the pod's address, on `hostPort`. */
   readonly placeOf?: (pod: HostPod) => HostPlace;
+  /** Where it takes a bridge's requests, if it is an MCP server's: by default at the pod's address, on `hopPort`. */
+  readonly hopPlaceOf?: (pod: HostPod) => HostPlace;
 }
 
 export interface Delivery extends Runs {
@@ -59,20 +63,28 @@ export const createDelivery = (context: OperatorContext, options: DeliveryOption
     signingTime: keyring.signingTime,
   };
 
+  const hops: HopDeps = {
+    stores,
+    root: keyring.root,
+    hopPlaceOf: options.hopPlaceOf ?? (({ address }) => ({ address, port: hopPort })),
+    now: () => clock.now(),
+  };
+
   const reconcile = async (key: ObjectKey, signal: AbortSignal): Promise<Outcome> => {
     const pod = stores.pods.get(keyText(key));
     const host = pod && hostPodOf(pod);
     if (!pod || !host) return done;
-    const wanted: Wanted = { keys: keyring.ticketKeys(), table: egress.tableFor(host.of)?.table };
+    const { hop, changeInMs } = hopToDeliver(hops, host) ?? {};
+    const wanted: Wanted = { keys: keyring.ticketKeys(), table: egress.tableFor(host.of)?.table, hop };
     const before = delivered.get(host.uid);
     if (isSettled(host, before, wanted, clock.now())) {
       if (canary?.dueInMs(host.of) === 0) await visitHost(deps, host, before, (session) => canary.again(host, session, signal), signal);
-      return lookAgain(host);
+      return lookAgain(host, changeInMs);
     }
     try {
       const now = await deliver(deps, host, wanted, before, (far) => void delivered.set(host.uid, far), signal);
       await annotate(pod, noteAnnotations(now), signal);
-      return lookAgain(host);
+      return lookAgain(host, changeInMs);
     } catch (thrown) {
       if (!(thrown instanceof Stalled || thrown instanceof Refused)) throw thrown;
       const { code, message } = thrown;
@@ -84,9 +96,9 @@ export const createDelivery = (context: OperatorContext, options: DeliveryOption
     }
   };
 
-  const lookAgain = ({ of }: HostPod): Outcome => ({
+  const lookAgain = ({ of }: HostPod, hopChangesInMs = lookAgainMs): Outcome => ({
     kind: "waiting",
-    retryAfterMs: Math.max(1, Math.min(lookAgainMs, canary?.dueInMs(of) ?? lookAgainMs)),
+    retryAfterMs: Math.max(1, Math.min(lookAgainMs, hopChangesInMs, canary?.dueInMs(of) ?? lookAgainMs)),
     on: "the certificate and the clock of the host, and its policy",
   });
 
@@ -117,6 +129,14 @@ export const createDelivery = (context: OperatorContext, options: DeliveryOption
     }
   };
 
+  /** An MCP server's pod came, went, or has another start of its host: the bridges of its Workload are told. */
+  const serverChanged = (pod: Pod): void => {
+    const { namespace = "", labels: has = {} } = pod.metadata;
+    for (const other of stores.pods.find("workload", `${namespace}/${has[labels.workload] ?? ""}`)) {
+      if (other.metadata.annotations?.[podAnnotations.hop] === "bridge") controller.enqueue(keyOf(other));
+    }
+  };
+
   return {
     changed,
     run: async (signal) => {
@@ -126,6 +146,12 @@ export const createDelivery = (context: OperatorContext, options: DeliveryOption
           if (change.type !== "deleted") return;
           delivered.delete(change.object.metadata.uid ?? "");
           applier.forget(pods, change.object.metadata);
+        }),
+        stores.pods.subscribe((change) => {
+          if (change.object.metadata.annotations?.[podAnnotations.hop] !== "server") return;
+          const before = change.type === "updated" ? hostPodOf(change.previous) : undefined;
+          const now = change.type === "deleted" ? undefined : hostPodOf(change.object);
+          if (change.type === "deleted" || !isDeepStrictEqual(before, now)) serverChanged(change.object);
         }),
         egress.subscribe(changed),
         keyring.onTicketKeys(() => {

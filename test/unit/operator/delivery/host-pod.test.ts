@@ -25,6 +25,7 @@ const host: HostPod = {
   shortDigest: "0123456789abcdef",
   address: "10.244.0.7",
   containerId: "containerd://1",
+  hop: null,
   noted: note,
 };
 
@@ -51,6 +52,11 @@ describe("a pod to deliver to", () => {
       assert.equal(hostPodOf(given), undefined);
     });
   }
+
+  it("is the end of a hop that it was started as, and no other", () => {
+    const ends = ["server", "bridge", "both"].map((hop) => hostPodOf(meta({ annotations: { "ambit.dev/hop": hop } }))?.hop);
+    assert.deepEqual(ends, ["server", "bridge", null]);
+  });
 
   it("was delivered to only if all of its notes are there", () => {
     for (const missing of Object.keys(noteAnnotations(note))) {
@@ -81,6 +87,7 @@ describe("a delivery", () => {
     certificateEnds: now + hostCertificateLifetimeMs,
     keys: "k1",
     table: '{"a:443":["192.0.2.1"]}',
+    hop: null,
     hasComponent: true,
   };
 
@@ -99,6 +106,7 @@ describe("a delivery", () => {
     "there is a new ticket key": { wanted: { keys: [...wanted.keys, { kid: "k2", publicKey: "", notAfter: 0 }] } },
     "the table is another": { wanted: { table: { "a:443": ["192.0.2.2"] } } },
     "the table is empty now": { wanted: { table: {} } },
+    "its hop is another": { wanted: { hop: { accept: ["a", "b"] } } },
   };
   for (const [name, change] of Object.entries(due)) {
     it(`is due when ${name}`, () => {
