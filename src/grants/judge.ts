@@ -13,8 +13,8 @@ import { reachWithin } from "./reach.ts";
 import { reviewedDefinition, reviewedGrant } from "./reviewed-text.ts";
 
 /**
- * What is true now of the far side of a grant. `codes` has one entry for each component digest that serves or is about to; none while nothing is known,
- * and then `absent` says why.
+ * What is true now of the far side of a grant. `codes` has one entry for each component digest that serves or is about to, and for a bridge one for each code that may answer
+ * behind it; none while nothing is known, and then `absent` says why.
  */
 export interface Observed {
   readonly codes: readonly ObservedCode[];
@@ -86,7 +86,8 @@ export const judgeGrant = ({ grant, observed, assertUsableSchema }: JudgeOptions
   }
 
   const verdicts = observed.codes.map((code) => ({ code, drifts: driftsOf(grant, review, code) }));
-  const good = verdicts.filter(({ drifts }) => drifts.reasons.length === 0).map(({ code }) => code);
+  const bad = new Set(verdicts.filter(({ drifts }) => drifts.reasons.length > 0).map(({ code }) => code.digest));
+  const good = [...new Map(verdicts.filter(({ code }) => !bad.has(code.digest)).map(({ code }) => [code.digest, code])).values()];
   const [serving] = good;
   if (edited.length === 0 && serving?.fn) {
     return {

@@ -12,9 +12,17 @@ const codesKept = 3;
 
 type OfferedFunctions = ReturnType<typeof offeredFunctions>;
 
+/** Why a component's tools could not be listed, or not anew. */
+export interface ListingFault {
+  readonly code: string;
+  readonly message: string;
+}
+
 /** What hosts say that their components list, by component and code, as long as this process leads. */
 export class ToolListings {
   readonly #known = new Map<string, Map<Sha256Digest, ToolListing>>();
+  /** By component, then by the UID of the pod whose host says so. */
+  readonly #faults = new Map<string, Map<string, ListingFault>>();
   readonly #listeners = new Set<(of: ComponentKey) => void>();
   readonly #functions = new WeakMap<ComponentInterface, { readonly excluded: string; readonly found: OfferedFunctions }>();
 
@@ -37,6 +45,24 @@ export class ToolListings {
     for (const tell of this.#listeners) tell(key);
   }
 
+  /** What one of its hosts said last went wrong. */
+  faultOf(key: ComponentKey): ListingFault | undefined {
+    return this.#faults.get(nameOf(key))?.values().next().value;
+  }
+
+  /** Null once that host has nothing to say any more, or is gone. */
+  setFault(key: ComponentKey, podUid: string, fault: ListingFault | null): void {
+    const name = nameOf(key);
+    const before = this.#faults.get(name)?.get(podUid);
+    if (before?.code === fault?.code && before?.message === fault?.message) return;
+    const faults = this.#faults.get(name) ?? new Map<string, ListingFault>();
+    this.#faults.set(name, faults);
+    if (fault) faults.set(podUid, fault);
+    else faults.delete(podUid);
+    if (faults.size === 0) this.#faults.delete(name);
+    for (const tell of this.#listeners) tell(key);
+  }
+
   /** The functions that an interface offers, found once for all grants of a component that ask. */
   functionsOf(of: ComponentInterface, exclude: readonly string[]): OfferedFunctions {
     const excluded = JSON.stringify(exclude);
@@ -47,10 +73,11 @@ export class ToolListings {
     return found;
   }
 
-  /** Forgets the components of a Workload that is gone. */
-  forget({ namespace, workload }: Pick<ComponentKey, "namespace" | "workload">): void {
-    const prefix = nameOf({ namespace, workload, component: "" });
-    for (const name of this.#known.keys()) if (name.startsWith(prefix)) this.#known.delete(name);
+  /** Forgets a component, or all those of a Workload, that is gone or has become another. */
+  forget({ namespace, workload, component }: Pick<ComponentKey, "namespace" | "workload"> & { readonly component?: string }): void {
+    const prefix = nameOf({ namespace, workload, component: component ?? "" });
+    for (const known of [this.#known, this.#faults])
+      for (const name of known.keys()) if (component === undefined ? name.startsWith(prefix) : name === prefix) known.delete(name);
   }
 
   /** Tells of each component that lists otherwise than before. The returned function ends that. */
@@ -68,6 +95,7 @@ export interface Offering {
   readonly notOffered: readonly NotOffered[];
   /** Whether it lists tools itself, and whether they are known. */
   readonly listing: "none" | "awaited" | "known";
+  readonly listingFault?: ListingFault;
 }
 
 export const offeringOf = (
@@ -82,12 +110,15 @@ export const offeringOf = (
   if (untypedExport(stored.interface) === null) return { offered, notOffered, listing: "none" };
   // What a bridge lists is its server's: another Ambit's bridge has nothing else to tell.
   const known = listings.of(key, stored.digest) ?? (bridge && listings.latest(key));
-  if (known === undefined) return { offered, notOffered, listing: "awaited" };
+  const fault = listings.faultOf(key);
+  const listingFault = fault && { listingFault: fault };
+  if (known === undefined) return { offered, notOffered, listing: "awaited", ...listingFault };
   const { listing } = withoutExcluded(known, exclude);
   return {
     offered: [...offered, ...listing.tools],
     notOffered: [...notOffered, ...listing.notOffered.map(({ name, reason }) => ({ interface: untypedInterface, function: name, reason }))],
     listing: "known",
+    ...listingFault,
   };
 };
 

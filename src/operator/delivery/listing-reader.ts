@@ -1,5 +1,7 @@
+import { isDeepStrictEqual } from "node:util";
 import { isSha256Digest, type Sha256Digest } from "../../api/digest.ts";
-import { AmbitError, Stalled } from "../../api/errors.ts";
+import { AmbitError, Invalid, Stalled } from "../../api/errors.ts";
+import type { WorkloadSpec } from "../../api/generated/workload.ts";
 import { untypedExport } from "../../api/untyped.ts";
 import { sandboxedComponents } from "../../grants/sandboxed-component.ts";
 import { pause } from "../../kube/clock.ts";
@@ -48,8 +50,12 @@ export const listingReader = (context: OperatorContext, options: ListingReaderOp
         });
       };
       const unsubscribe = stores.pods.subscribe(({ type, object }) => (type === "deleted" ? end(object.metadata.uid ?? "") : look(object)));
-      const forgetting = stores.workloads.subscribe(({ type, object: { metadata } }) => {
-        if (type === "deleted") options.listings.forget({ namespace: metadata.namespace ?? "", workload: metadata.name });
+      const forgetting = stores.workloads.subscribe((change) => {
+        const { namespace = "", name: workload } = change.object.metadata;
+        if (change.type === "deleted") options.listings.forget({ namespace, workload });
+        if (change.type !== "updated" || change.previous.metadata.generation === change.object.metadata.generation) return;
+        for (const component of become(change.previous.spec, change.object.spec))
+          options.listings.forget({ namespace, workload, component });
       });
       for (const pod of stores.pods.list()) look(pod);
       await new Promise<void>((ended) => {
@@ -60,6 +66,16 @@ export const listingReader = (context: OperatorContext, options: ListingReaderOp
       forgetting();
     },
   };
+};
+
+/** The components that are gone, and the bridges to what is another server now: another address, or another component. */
+const become = (before: WorkloadSpec, now: WorkloadSpec): string[] => {
+  const left = sandboxedComponents(now);
+  return sandboxedComponents(before).flatMap(({ name, bridge, localResources }) => {
+    const same = left.find((one) => one.name === name && (one.bridge === undefined) === (bridge === undefined));
+    const isSame = same && (bridge === undefined || isDeepStrictEqual(same.localResources, localResources));
+    return isSame ? [] : [name];
+  });
 };
 
 const follow = async (context: OperatorContext, options: ListingReaderOptions, host: HostPod, signal: AbortSignal): Promise<void> => {
@@ -78,6 +94,7 @@ const follow = async (context: OperatorContext, options: ListingReaderOptions, h
         const answer = await asking.next(known);
         failures = 0;
         if (answer.listing) listings.set(host.of, digest, answer.listing);
+        listings.setFault(host.of, host.uid, answer.fault);
         const isNews = answer.digest !== known;
         known = answer.digest;
         if (!isNews) await pause(clock, Math.max(0, restMs - (clock.elapsed() - started)), signal);
@@ -86,10 +103,13 @@ const follow = async (context: OperatorContext, options: ListingReaderOptions, h
         // Its component has functions only, or is of an Ambit that knows no others.
         if (thrown instanceof Stalled && (thrown.code === "ListsNoTools" || thrown.code === "NotFound")) return;
         if (!(thrown instanceof AmbitError)) throw thrown;
+        // A host that does not answer is no news of its component.
+        if (thrown instanceof Invalid) listings.setFault(host.of, host.uid, thrown);
         await pause(clock, Math.min(retryMs.first * 2 ** failures++, retryMs.last), signal);
       }
     }
   } finally {
+    listings.setFault(host.of, host.uid, null);
     await asking.close();
   }
 };

@@ -26,6 +26,14 @@ export interface FarSide {
   readonly passing?: Reason & { readonly retryAfterMs: number };
 }
 
+/** Pods of the Workload that count for a tool. */
+export interface ToolPods {
+  /** Of its component; of the bridge, where it is an MCP server's. */
+  readonly own: readonly Pod[];
+  /** Of the component that such a server is. */
+  readonly server: readonly Pod[];
+}
+
 /** Where components come from, and what they turned out to be. */
 export interface ComponentReader {
   readonly components: ComponentStore;
@@ -46,8 +54,8 @@ const retryMs = 15_000;
 const imagesKept = 4096;
 
 /**
- * What is true now of the tool that a grant names: first of the code that the Workload names, then of other code that ready pods still run, as during a rollout. `pods` are
- * those of the component.
+ * What is true now of the tool that a grant names: first of the code that the Workload names, then of other code that ready pods still run, as during a rollout. Behind a bridge
+ * whatever code of the server runs may answer.
  *
  * Never rejects for what an image or a registry does: that is in the result.
  */
@@ -55,7 +63,7 @@ export const observeTool = async (
   reader: ComponentReader,
   grant: ClusterToolGrant,
   workload: ClusterWorkload | undefined,
-  pods: readonly Pod[],
+  pods: ToolPods,
   signal: AbortSignal,
 ): Promise<FarSide> => {
   const { tool } = grant.spec;
@@ -69,8 +77,8 @@ export const observeTool = async (
     remember(reader, named);
     const side = { workload, component, behind: await behindBridge(reader, workload, component, signal) };
     const code = codeOf(reader.listings, side, named, tool);
-    const others = await runningCode(reader, grant, side, otherCode(pods, named.digest), signal);
-    const codes = code ? [code, ...others.codes] : others.codes;
+    const others = await runningCode(reader, grant, side, otherCode(pods.own, named.digest), signal);
+    const codes = withServers(code ? [code, ...others.codes] : others.codes, pods.server);
     const images = new Map([[named.digest, named.resolved], ...others.images]);
     if (codes.length === 0) throw new Waiting("NotListed", "no host has told yet which tools the component lists", retryMs);
     return {
@@ -84,8 +92,9 @@ export const observeTool = async (
     const reason = { code: thrown.code, message: `${tool.workload}/${componentName(tool)}: ${thrown.message}` };
     if (!(thrown instanceof Transient || thrown instanceof Waiting)) return absent(reason.code, reason.message);
     const passing = { ...reason, retryAfterMs: thrown instanceof Waiting ? thrown.retryAfterMs : retryMs };
-    const known = asObserved(grant, workload) ?? (await stillRunning(reader, grant, workload, component, pods, signal));
-    return { ...(known ?? absent(reason.code, reason.message)), passing };
+    const known = asObserved(grant, workload) ?? (await stillRunning(reader, grant, workload, component, pods.own, signal));
+    if (known === null) return { ...absent(reason.code, reason.message), passing };
+    return { ...known, observed: { ...known.observed, codes: withServers(known.observed.codes, pods.server) }, passing };
   }
 };
 
@@ -127,6 +136,15 @@ const stillRunning = async (
   const side = { workload, component, behind: await behindBridge(reader, workload, component, signal) };
   const { codes, images } = await runningCode(reader, grant, side, otherCode(pods, null), signal);
   return codes.length > 0 ? { observed: { codes }, images: new Map(images) } : null;
+};
+
+/** The same tools again for each code of their server that pods have and the Workload doesn't name. */
+const withServers = (codes: readonly ObservedCode[], pods: readonly Pod[]): ObservedCode[] => {
+  const served = pods
+    .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+    .map(({ metadata }) => metadata.annotations?.[podAnnotations.delivered] ?? "");
+  const others = [...new Set(served)].filter(isSha256Digest);
+  return codes.flatMap((code) => [code, ...others.filter((other) => other !== code.code).map((other) => ({ ...code, code: other }))]);
 };
 
 const isCode = (code: string | undefined): code is Sha256Digest | "any" => code === "any" || (code !== undefined && isSha256Digest(code));

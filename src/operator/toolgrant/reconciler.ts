@@ -1,5 +1,6 @@
 import type { ToolGrantStatus } from "../../api/generated/toolgrant.ts";
 import { componentName } from "../../grants/granted-tool.ts";
+import { componentOfTool, serverOf } from "../../grants/sandboxed-component.ts";
 import { isNotFound } from "../../kube/api-error.ts";
 import type { Applier } from "../../kube/apply.ts";
 import type { Clock } from "../../kube/clock.ts";
@@ -10,7 +11,7 @@ import { toolGrants } from "../../kube/resource-types.ts";
 import { conditionTime, withTransitions } from "../conditions.ts";
 import type { OperatorStores } from "../context.ts";
 import { workloadVersion } from "../judged.ts";
-import type { ClusterToolGrant } from "../kinds.ts";
+import type { ClusterToolGrant, Pod } from "../kinds.ts";
 import { labels, podAnnotations } from "../names.ts";
 import { decideGrant, type GrantVerdict, type SeenGrant } from "./decide.ts";
 import { grantIndexes, workloadKey } from "./indexes.ts";
@@ -48,8 +49,19 @@ const gather = async (deps: ToolGrantDeps, key: ObjectKey, signal: AbortSignal):
   if (!grant || grant.metadata.deletionTimestamp !== undefined) return null;
   const { tool, declaration } = grant.spec;
   const workload = workloadKey(key.namespace, tool.workload);
-  const pods = stores.pods.find("workload", workload).filter(({ metadata }) => metadata.labels?.[labels.component] === componentName(tool));
-  const farSide = await observeTool(reader, grant, stores.workloads.get(workload), pods, signal);
+  const spec = stores.workloads.get(workload)?.spec;
+  const bridge = spec && componentOfTool(spec, tool);
+  const podsOf = (component: string | undefined): Pod[] =>
+    stores.pods.find("workload", workload).filter(({ metadata }) => metadata.labels?.[labels.component] === component);
+  const pods = podsOf(componentName(tool));
+  const server = spec && bridge && serverOf(spec, bridge);
+  const farSide = await observeTool(
+    reader,
+    grant,
+    stores.workloads.get(workload),
+    { own: pods, server: server ? podsOf(server.name) : [] },
+    signal,
+  );
   return {
     grant,
     farSide,

@@ -2,13 +2,15 @@ import { isSha256Digest, type Sha256Digest } from "../../api/digest.ts";
 import type { ComponentStatus, OfferedFunctionStatus, WorkloadStatus } from "../../api/generated/workload.ts";
 import { isUntyped, type ToolDefinition, untypedInterface } from "../../api/untyped.ts";
 import { definitionDigest } from "../../grants/definition.ts";
+import { revealed } from "../../grants/hidden-characters.ts";
 import { type ConditionNow, withTransitions } from "../conditions.ts";
 import type { Pod } from "../kinds.ts";
 import { labels, managedByAmbit, podAnnotations, shortDigest } from "../names.ts";
+import type { ListingFault } from "../tool-listings.ts";
 import { isReady } from "../toolgrant/observe.ts";
 import type { AppliedPlan } from "./apply.ts";
 import { deploymentOf, isRolledOut, type Plan } from "./decide.ts";
-import { type Fault, isFault, isRun, type Seen, type SeenComponent } from "./gather.ts";
+import { type Fault, isFault, isRun, type KnownComponent, type Seen, type SeenComponent } from "./gather.ts";
 
 /** What other controllers know of a component. */
 export interface FromOthers {
@@ -22,7 +24,7 @@ export interface FromOthers {
 
 /** How one component is. `stalled` needs a person; `progressing` needs time. */
 type Health =
-  | { readonly kind: "serving" | "idle"; readonly message: string }
+  | { readonly kind: "serving" | "idle"; readonly message: string; readonly fault?: ListingFault }
   | { readonly kind: "progressing" | "stalled"; readonly reason: string; readonly message: string };
 
 /** Bounds of the schema. */
@@ -58,7 +60,16 @@ const healthOf = (seen: Seen, one: SeenComponent, plan: Plan, applied: AppliedPl
   if (!planned) return { kind: "progressing", reason: "Pending", message: "it was not looked at yet" };
   const egressFault = others.egressFault(name);
   if (egressFault) return { kind: "stalled", ...egressFault };
-  return rolloutOf(seen, name, one.found.stored.digest, planned.replicas, result?.deployment.metadata.generation);
+  const rollout = rolloutOf(seen, name, one.found.stored.digest, planned.replicas, result?.deployment.metadata.generation);
+  return rollout.kind === "serving" ? listingOf(one.found, rollout.message) : rollout;
+};
+
+/** Pods that serve are of no use while nobody knows which tools they have; those that were known are called on, for a while. */
+const listingOf = ({ listing, listingFault: fault }: KnownComponent, serving: string): Health => {
+  if (fault === undefined) return { kind: "serving", message: serving };
+  const why = revealed(fault.message);
+  if (listing === "known") return { kind: "serving", message: `${serving}, by the list of tools of before: ${why}`, fault };
+  return { kind: "progressing", reason: fault.code, message: `its tools can't be listed: ${why}` };
 };
 
 const fromFault = ({ reason, message, passing }: Fault): Health => ({ kind: passing ? "progressing" : "stalled", reason, message });
@@ -184,10 +195,7 @@ const componentStatus = (seen: Seen, one: SeenComponent, healths: readonly Named
   const before = seen.workload.status?.components?.find((component) => component.name === name);
   const health = healths.find((named) => named.name === name)?.health;
   const egress = others.egress(name, before?.egress ?? []);
-  const fault =
-    health?.kind === "stalled" || (health?.kind === "progressing" && isFault(one.found))
-      ? { fault: { reason: health.reason.slice(0, 128), message: health.message.slice(0, listed.message) } }
-      : {};
+  const fault = faultIn(one, health);
   const pods = readyByDigest(podsOf(seen, name));
   const common = { name, ...fault, ...(pods.length > 0 ? { pods } : {}), ...(egress.length > 0 ? { egress } : {}) };
   if (isFault(one.found)) return common;
@@ -204,6 +212,13 @@ const componentStatus = (seen: Seen, one: SeenComponent, healths: readonly Named
       reason: reason.slice(0, 1024).toWellFormed(),
     })),
   };
+};
+
+const faultIn = ({ found }: SeenComponent, health: Health | undefined): Pick<ComponentStatus, "fault"> => {
+  const isSaid = health?.kind === "stalled" || (health?.kind === "progressing" && (isFault(found) || found.listingFault !== undefined));
+  const fault = isSaid ? { code: health.reason, message: health.message } : health?.kind === "serving" ? health.fault : undefined;
+  if (fault === undefined) return {};
+  return { fault: { reason: fault.code.slice(0, 128), message: revealed(fault.message).slice(0, listed.message).toWellFormed() } };
 };
 
 const namesOf = (tool: ToolDefinition): Pick<OfferedFunctionStatus, "interface" | "function" | "tool"> => {

@@ -65,6 +65,18 @@ const cases: Record<string, { grant: ToolGrant; observed: Observed; phase: Phase
     phase: "Drifted",
     reasons: ["CodeChanged"],
   },
+  "a bridge behind which code answers that was not reviewed, besides code that was, is withheld": {
+    grant: approved(),
+    observed: { codes: [code, otherCode].map((behind) => ({ digest: otherCode, code: behind, reach, fn: listIssues() })) },
+    phase: "Drifted",
+    reasons: ["CodeChanged"],
+  },
+  "a bridge behind which two codes answer that were reviewed is live": {
+    grant: approve({ grant: grantOf(), fn: listIssues(), reach, component: [code, otherCode], now }),
+    observed: { codes: [code, otherCode].map((behind) => ({ digest: otherCode, code: behind, reach, fn: listIssues() })) },
+    phase: "Active",
+    reasons: [],
+  },
   "the code of a remote server is nobody's to review": {
     grant: approved(),
     observed: seen({ digest: otherCode, code: "any" }),

@@ -26,6 +26,11 @@ const summary = (of: Seen, applied: AppliedPlan = new Map(), told: Partial<FromO
 const rolledOut = (of: ReturnType<typeof workload>, status?: object) =>
   seen(of, { deployments: [deployment(of, "issues", "c", of.spec.replicas, ...(status ? [status] : []))] });
 
+const unlistable = { code: "ListingFailed", message: "the server did not\u200b answer" };
+const listing = (is: "awaited" | "known"): Seen["components"] => [
+  { component: component(), found: known({ offered: [], listing: is, listingFault: unlistable }) },
+];
+
 describe("the conditions of a Workload", () => {
   const cases: Record<
     string,
@@ -33,6 +38,18 @@ describe("the conditions of a Workload", () => {
   > = {
     "whose pods all serve": {
       of: rolledOut(workload()),
+      ready: "True Serving",
+      reconciling: "False Settled",
+      stalled: "False NothingToDo",
+    },
+    "whose tools can't be listed": {
+      of: { ...rolledOut(workload()), components: listing("awaited") },
+      ready: "False ListingFailed",
+      reconciling: "True ListingFailed",
+      stalled: "False NothingToDo",
+    },
+    "whose tools can't be listed anew": {
+      of: { ...rolledOut(workload()), components: listing("known") },
       ready: "True Serving",
       reconciling: "False Settled",
       stalled: "False NothingToDo",
@@ -194,4 +211,13 @@ describe("what a Workload's status says of a component", () => {
     const [found] = summary(seen(workload(), { components: [{ component: component(), found: fault() }] })).status.components ?? [];
     assert.deepEqual(found, { name: "issues", fault: { reason: "ImageNotFound", message: "registry.test has no such image" } });
   });
+});
+
+test("a component whose tools can't be listed says why, with what can't be seen spelled out", () => {
+  const faultOf = (is: "awaited" | "known") => summary({ ...rolledOut(workload()), components: listing(is) }).status.components?.[0]?.fault;
+  assert.deepEqual(faultOf("awaited"), {
+    reason: "ListingFailed",
+    message: "its tools can't be listed: the server did not⟨U+200B ZERO WIDTH SPACE⟩ answer",
+  });
+  assert.deepEqual(faultOf("known"), { reason: "ListingFailed", message: "the server did not⟨U+200B ZERO WIDTH SPACE⟩ answer" });
 });

@@ -71,7 +71,7 @@ const observe = (listings: ToolListings, seen: ClusterToolGrant = grant(), pods:
     { components, clock: new ManualClock(), listings, images: new Map([[before, "before"]]) },
     seen,
     workload,
-    pods,
+    { own: pods, server: [] },
     new AbortController().signal,
   );
 
@@ -131,7 +131,7 @@ test("an operator that starts anew believes what was observed until the host has
 test("a component that lists nothing itself has no such tool", async () => {
   const typed: ComponentStore = { fetch: async () => stored(now, { ...listsTools, exports: [] }) };
   const reader = { components: typed, clock: new ManualClock(), listings: new ToolListings(), images: new Map() };
-  const { observed } = await observeTool(reader, grant(), workload, [], new AbortController().signal);
+  const { observed } = await observeTool(reader, grant(), workload, { own: [], server: [] }, new AbortController().signal);
   assert.deepEqual(
     observed.codes.map(({ fn }) => fn),
     [null],

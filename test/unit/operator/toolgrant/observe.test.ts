@@ -35,7 +35,7 @@ const observing = async (components: ComponentStore, grant: ClusterToolGrant) =>
     { components, clock, listings: new ToolListings(), images: new Map() },
     grant,
     workload,
-    [],
+    { own: [], server: [] },
     new AbortController().signal,
   );
   clock.pass(1000);
@@ -107,7 +107,7 @@ test("code that ready pods run still counts while that which the Workload names 
     ...workload,
     spec: { ...workload.spec, components: [{ name: "github", image: "i", localResources: { allowedHosts: ["example.com"] } }] },
   } as unknown as ClusterWorkload;
-  const seen = await observeTool(reader, grantSeen({ workload: "w/1" }), widened, [pod], new AbortController().signal);
+  const seen = await observeTool(reader, grantSeen({ workload: "w/1" }), widened, { own: [pod], server: [] }, new AbortController().signal);
   assert.deepEqual(
     seen.observed.codes.map(({ digest, fn, reach: now }) => [digest, fn && definitionDigest(fn), now.hosts]),
     [[code, definitionDigest(listIssues()), ["example.com"]]],
