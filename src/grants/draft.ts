@@ -6,6 +6,7 @@ import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, jsonObjec
 import { isUntyped, type ToolDefinition, type UntypedTool } from "../api/untyped.ts";
 import { declarationOf } from "../declaration/declaration.ts";
 import { childrenOf, mapChildren } from "../declaration/subschemas.ts";
+import { closedSchema } from "./closed-schema.ts";
 import { grantedTool, type ToolSource } from "./granted-tool.ts";
 
 export const draftLabel = "ambit.dev/draft";
@@ -52,7 +53,7 @@ const longestDescription = 16_384;
 const longestParameters = 256 * 1024;
 
 const ownWords = ({ description, inputSchema }: UntypedTool): Pick<GrantedDeclaration, "description" | "parameters"> => {
-  const parameters = asDialectOfAll(withoutNotes(inputSchema));
+  const parameters = closedSchema(asDialectOfAll(withoutNotes(inputSchema)));
   const { length } = canonicalJson(parameters);
   if (length > longestParameters) {
     throw new Invalid("SchemaTooLarge", `its input schema has ${length} characters, more than ${longestParameters}`, "/inputSchema");

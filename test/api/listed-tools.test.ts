@@ -127,7 +127,7 @@ describe("the grants of a component that lists its own tools", { skip: reason ??
     assert.deepEqual(plain(draft?.spec.declaration), {
       name: "list_issues",
       description: "List the issues.",
-      parameters: { type: "object", properties: { repo: { type: "string" } } },
+      parameters: { type: "object", properties: { repo: { type: "string" } }, additionalProperties: false },
     });
     assert.equal((await when("Close Issue", isPhase("Draft")))?.spec.declaration.name, "");
   });

@@ -78,7 +78,7 @@ test("a draft copies the tool's own words and rights none", () => {
     declaration: {
       name: "list_issues",
       description: "List the issues in a repository.",
-      parameters: { type: "object", properties: { repo: { type: "string" } }, required: ["repo"] },
+      parameters: { type: "object", properties: { repo: { type: "string" } }, required: ["repo"], additionalProperties: false },
     },
     mutates: true,
     egressCeiling: "Internal",
@@ -101,11 +101,11 @@ test("a function and a listed tool of one name are two tools", () => {
 const schemas: Record<string, { listed: string; drafted: string }> = {
   "how arguments travel to a server is left out": {
     listed: '{"type":"object","properties":{"r":{"type":"string","x-mcp-header":"R"},"x-mcp-header":{"type":"string"}}}',
-    drafted: '{"type":"object","properties":{"r":{"type":"string"},"x-mcp-header":{"type":"string"}}}',
+    drafted: '{"type":"object","properties":{"r":{"type":"string"},"x-mcp-header":{"type":"string"}},"additionalProperties":false}',
   },
   "an older dialect is left out where it means the same": {
     listed: '{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"a":{"type":"string"}}}',
-    drafted: '{"type":"object","properties":{"a":{"type":"string"}}}',
+    drafted: '{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}',
   },
   "an older dialect stays where it means something else": {
     listed: '{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"a":{"items":[{"type":"string"}]}}}',
@@ -113,7 +113,7 @@ const schemas: Record<string, { listed: string; drafted: string }> = {
   },
   "a default of null is left out, and no other": {
     listed: '{"type":"object","default":null,"properties":{"a":{"default":null},"b":{"default":0},"default":{"type":"string"}}}',
-    drafted: '{"type":"object","properties":{"a":{},"b":{"default":0},"default":{"type":"string"}}}',
+    drafted: '{"type":"object","properties":{"a":{},"b":{"default":0},"default":{"type":"string"}},"additionalProperties":false}',
   },
   "an open schema stays open": { listed: '{"type":"object"}', drafted: '{"type":"object"}' },
 };
