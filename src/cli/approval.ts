@@ -9,6 +9,7 @@ import { approve } from "../grants/approve.ts";
 import { besidesDeclaration } from "../grants/besides-declaration.ts";
 import type { Change } from "../grants/changes.ts";
 import { hiddenCharactersIn } from "../grants/hidden-characters.ts";
+import { hintsAgainst } from "../grants/hints.ts";
 import { parseSubject } from "./subjects.ts";
 import { Exit, exitCodes, printable, quotedLines, type Terminal, tone } from "./terminal.ts";
 
@@ -89,6 +90,9 @@ export const shownGrant = (terminal: Terminal, { grant, reach, component, change
     ),
     `  Who may call:  ${printable(subjectsText(spec.subjects ?? []))}`,
     `  It ${spec.mutates === false ? "changes nothing" : "may change things"}; data up to ${spec.egressCeiling ?? "Internal"} may be sent to it.`,
+    ...hintsAgainst(fn, { mutates: spec.mutates !== false, reach }).map((claim) =>
+      tone(terminal, "warn", `  Its hints: ${printable(claim)}.`),
+    ),
     `  Its answers count as ${spec.outputSensitivity ?? "Internal"} at least.`,
     ...limitLines(spec),
     ...ruleLines(spec.fields ?? []),

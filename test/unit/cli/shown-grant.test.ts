@@ -30,3 +30,15 @@ test("nothing that a tool or its server says looks like a line of the review its
     assert.equal(lines.filter((line) => line.startsWith(`  ${field}`)).length, 1, shown);
   assert.match(shown, /^ {2}It may touch: {2}the hosts api\.github\.com/m);
 });
+
+test("a reviewer is told where a tool's hints and the grant say different things", () => {
+  const view = { reach, component: "any", changes: [] } as const;
+  const fn = untypedTool({ annotations: { readOnlyHint: true, openWorldHint: false } });
+  const shown = shownGrant(terminal, { ...view, grant: grantOf({ mutates: true }), fn });
+  assert.match(
+    shown,
+    /^ {2}Its hints: it claims to change nothing \(readOnlyHint\), and the grant takes it for one that may change things\.$/m,
+  );
+  assert.match(shown, /^ {2}Its hints: it claims to touch nothing outside/m);
+  assert.doesNotMatch(shownGrant(terminal, { ...view, grant: grantOf(), fn: untypedTool({ annotations: null }) }), /Its hints/);
+});
