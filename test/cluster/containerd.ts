@@ -42,6 +42,14 @@ export const importImage = async (places: NodePlaces, reference: string, path: s
   await rm(archive);
 };
 
+/** Digest of an image on the node, by its name. Throws `Stalled`. */
+export const imageDigest = async (places: NodePlaces, reference: string): Promise<string> => {
+  const lines = (await output(ctr(places, "images", "ls", `name==${reference}`))).split("\n");
+  const digest = lines.flatMap((line) => (line.startsWith(`${reference} `) ? (/sha256:[0-9a-f]{64}/.exec(line) ?? []) : []))[0];
+  if (digest === undefined) throw new Stalled("NoImage", `the node has no image ${reference}`);
+  return digest;
+};
+
 /** Pid of a pod's first process, whose namespaces are the pod's. */
 export const podPid = async (places: NodePlaces, namespace: string, pod: string): Promise<number> => {
   const labels = { namespace, name: pod };

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { load, podPid } from "./containerd.ts";
+import { imageDigest, load, podPid } from "./containerd.ts";
 import { stopDaemons } from "./daemon.ts";
 import { inNamespace, networkOf } from "./network.ts";
 import { auditLog, daemonsOf, kubeconfigOf, up, worldHosts } from "./node.ts";
@@ -32,6 +32,8 @@ export interface BuiltInNode {
   tunnelTo(target: string): Promise<Tunnel>;
   /** Puts the images of an archive onto the node. */
   load(archive: string): Promise<void>;
+  /** Digest of an image that was put there, by its name. */
+  digestOf(image: string): Promise<string>;
   /** Ends the API server, as a machine that goes down would; all else goes on. */
   stopApiServer(): Promise<void>;
   /** Starts it again and waits until it is ready. */
@@ -78,6 +80,7 @@ export const startNode = async (say: (line: string) => void = () => {}): Promise
       load: async (archive) => {
         await load(places, archive);
       },
+      digestOf: (image) => imageDigest(places, image),
       stopApiServer: () => stopDaemons(daemonsOf(places), ["kube-apiserver"], 0),
       startApiServer: () => up(places, say),
       auditLog: auditLog(places),

@@ -146,8 +146,8 @@ export class Ground implements AsyncDisposable {
     return last;
   }
 
-  /** Waits for the draft of a Workload's function, or of its only one, with what there is to review. */
-  async drafted(workload: string, functionName?: string): Promise<string> {
+  /** Waits for the draft of a Workload's function or listed tool, or of its only one, with what there is to review. */
+  async drafted(workload: string, toolName?: string): Promise<string> {
     let name = "";
     await eventually(
       `there is a draft for ${workload}`,
@@ -156,7 +156,7 @@ export class Ground implements AsyncDisposable {
         const draft = grants.find(
           ({ spec, status }) =>
             spec.tool.workload === workload &&
-            (functionName === undefined || spec.tool.function === functionName) &&
+            (toolName === undefined || spec.tool.function === toolName || spec.tool.tool === toolName) &&
             status?.phase === "Draft" &&
             status.observed?.text !== undefined,
         );

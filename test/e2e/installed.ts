@@ -27,18 +27,26 @@ export const kubectlOf =
     return out;
   };
 
-/** Installs Ambit from the chart as these suites want it, or brings what is installed to that, and waits until all of it is ready. */
-export const installAmbit = async ({ helm, kubeconfig }: TestCluster): Promise<void> => {
+/**
+ * Installs Ambit from the chart as these suites want it, or brings what is installed to that, and waits until all of it is ready. `further` are values besides, by their dotted names: what an earlier call chose
+ * is gone where this one does not choose it.
+ */
+export const installAmbit = async (
+  { helm, kubeconfig, node }: TestCluster,
+  further: Readonly<Record<string, unknown>> = {},
+): Promise<void> => {
   const [repository = "", tag = ""] = testImage.split(/:(?=[^/]+$)/);
   const values = {
     image: { repository, tag, pullPolicy: "Never" },
     operator: { arguments: [toolsRegistry, lyingRegistry].map((registry) => `--plain-http-registry=${registry}`) },
     networkPolicy: { registryPorts: [443, toolsRegistryPort] },
+    // The name stays when a node that was kept gets another image.
+    podAnnotations: node ? { "ambit.dev/test-image": await node.digestOf(testImage) } : {},
     // Short, so that a test sees a name change its address.
     egress: { ttlFloor: "1s", ttlCeiling: "2s", drain: "10s", narrowAfter: "3s" },
   };
   const args = ["upgrade", "--install", "ambit", chart, "--namespace", ambitNamespace, "--create-namespace", "--wait", "--timeout", "5m"];
-  const sets = Object.entries(values).flatMap(([name, value]) => ["--set-json", `${name}=${JSON.stringify(value)}`]);
+  const sets = Object.entries({ ...values, ...further }).flatMap(([name, value]) => ["--set-json", `${name}=${JSON.stringify(value)}`]);
   await run(helm, ["--kubeconfig", kubeconfig, ...args, ...sets], { maxBuffer: 16 * 1024 * 1024 });
 };
 
