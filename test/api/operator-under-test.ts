@@ -1,14 +1,17 @@
 import { randomUUID } from "node:crypto";
-import { sha256Of } from "../../src/api/digest.ts";
+import { bridgeDigest, bridgeImage } from "../../src/api/bridge-component.ts";
+import { type Sha256Digest, sha256Of } from "../../src/api/digest.ts";
 import { Transient } from "../../src/api/errors.ts";
 import type { ComponentInterface, WitFunction } from "../../src/api/wit.ts";
 import type { ClusterClient } from "../../src/kube/client.ts";
 import { systemClock } from "../../src/kube/clock.ts";
 import { EventRecorder } from "../../src/kube/events.ts";
 import { noMetrics } from "../../src/kube/metrics.ts";
+import { readBridge } from "../../src/oci/bundled-bridge.ts";
 import type { ComponentStore } from "../../src/operator/component-store.ts";
 import type { OperatorContext, Runs } from "../../src/operator/context.ts";
 import { operatorInformers } from "../../src/operator/informers.ts";
+import { KnownInterfaces } from "../../src/wit/known-interfaces.ts";
 
 /** Components that a test makes up: what an image holds may change, or be out of reach. */
 export class MadeUpComponents implements ComponentStore {
@@ -35,6 +38,18 @@ export class MadeUpComponents implements ComponentStore {
     return { digest: sha256Of(image), resolved: image, interface: found, bytes: async () => new TextEncoder().encode(image) };
   }
 }
+
+/** With the bridge that comes with Ambit besides, or one of another Ambit, which has other bytes. */
+export const withBridge = (components: ComponentStore, digest: Sha256Digest = bridgeDigest): ComponentStore => {
+  const interfaces = new KnownInterfaces();
+  return {
+    fetch: async (workload, component, signal) => {
+      if (!component.bridge) return components.fetch(workload, component, signal);
+      const described = interfaces.get(bridgeDigest) ?? interfaces.of(bridgeDigest, await readBridge());
+      return { digest, resolved: bridgeImage, interface: described, bytes: readBridge };
+    },
+  };
+};
 
 /** Runs some of the operator's controllers until it is disposed of. */
 export const runControllers = async (
