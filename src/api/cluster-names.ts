@@ -24,7 +24,7 @@ export const operatorPods = { matchLabels: { "app.kubernetes.io/name": "ambit", 
 /** The value of `labels.managedBy`. */
 export const managedByAmbit = "ambit";
 
-/** What a pod says of itself. Calls go only to pods that have the first three, which a delivery that succeeded wrote. */
+/** What a pod says of itself. Calls go only to pods that have the first three, which a delivery that succeeded wrote, and the reach. */
 export const podAnnotations = {
   /** Which start of the host was delivered to. */
   boot: "ambit.dev/boot",
@@ -36,6 +36,8 @@ export const podAnnotations = {
   refused: "ambit.dev/refused",
   /** From the Deployment: after how many milliseconds the host ends a call. */
   timeout: "ambit.dev/timeout-ms",
+  /** From the Deployment: what the pod was made to touch, as `podReachText` writes it. */
+  reach: "ambit.dev/reach",
   /** From the Deployment: which end of an MCP server's hop the pod's host is, `server` or `bridge`. */
   hop: "ambit.dev/hop",
 } as const;

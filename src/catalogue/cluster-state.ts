@@ -7,6 +7,7 @@ import { canonicalJson } from "../api/json.ts";
 import { digestOfDefinitionText } from "../grants/definition.ts";
 import { toolOfDefinition } from "../grants/definition-function.ts";
 import { grantDigest } from "../grants/grant-digest.ts";
+import { readPodReach } from "../grants/reach.ts";
 import { hostTls, verifyHostCertificate } from "../identity/host-identity.ts";
 import type { ClusterObject } from "../kube/object.ts";
 import type { Index, Store } from "../kube/store.ts";
@@ -61,10 +62,11 @@ export const endpointOf = ({ metadata, status }: PodObject, ca: string, now: num
   const boot = annotations[podAnnotations.boot];
   const component = annotations[podAnnotations.delivered];
   const certificate = annotations[podAnnotations.hostCertificate];
+  const reach = readPodReach(annotations[podAnnotations.reach] ?? "");
   const address = status?.podIP;
   const isReady = status?.conditions?.some((condition) => condition.type === "Ready" && condition.status === "True") ?? false;
   if (!isReady || deletionTimestamp !== undefined || !uid || !address || !boot || !component || !certificate) return null;
-  if (!isSha256Digest(component)) return null;
+  if (!isSha256Digest(component) || reach === null) return null;
   const identity = { podUid: uid, boot };
   try {
     verifyHostCertificate(certificate, ca, identity, now);
@@ -79,6 +81,7 @@ export const endpointOf = ({ metadata, status }: PodObject, ca: string, now: num
     bootId: boot,
     component,
     deadlineMs: deadlineOf(annotations[podAnnotations.timeout]),
+    reach,
   };
 };
 
@@ -183,4 +186,5 @@ export class ClusterFeed {
   }
 }
 
-const printOf = ({ grant, definition, components }: LiveGrant): string => [grant, definition, ...components].join();
+const printOf = ({ grant, definition, components, spec }: LiveGrant): string =>
+  [grant, definition, ...components, canonicalJson({ ...spec.review?.reach })].join();

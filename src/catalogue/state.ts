@@ -1,8 +1,9 @@
-import type { DefinitionDigest } from "../api/definition.ts";
+import type { DefinitionDigest, Reach } from "../api/definition.ts";
 import type { Sha256Digest } from "../api/digest.ts";
 import type { Subject, ToolGrantSpec } from "../api/generated/toolgrant.ts";
 import type { ToolDefinition } from "../api/untyped.ts";
 import { componentName } from "../grants/granted-tool.ts";
+import { reachWithin } from "../grants/reach.ts";
 
 /** `namespace/grant`: what a declaration's `tool` says. */
 export type CatalogueId = `${string}/${string}`;
@@ -34,6 +35,8 @@ export interface Endpoint {
   readonly bootId: string;
   readonly component: Sha256Digest;
   readonly deadlineMs: number;
+  /** What the host was made to touch; absent where none is there before every grant was judged by what it is to touch. */
+  readonly reach?: Reach;
 }
 
 /** Who answers at an address, or nobody may: `servername` is a name that only the right start of the right pod has a certificate for, `ca` who signed it (PEM). */
@@ -96,6 +99,8 @@ export class CatalogueState {
   readonly #revisions = new Map<SubjectKey, number>();
   readonly #endpoints = new Map<string, readonly Endpoint[]>();
   readonly #namespaces = new Map<string, string>();
+  /** Reading hosts takes long compared to a call's other gates. */
+  readonly #withinReview = new WeakMap<LiveGrant, WeakMap<Reach, boolean>>();
   readonly #listeners = new Set<(touched: Touched) => void>();
   #revision = 0;
   #namespacesRevision = 0;
@@ -166,12 +171,26 @@ export class CatalogueState {
     return this.#namespaces;
   }
 
-  /** Ready hosts that run code the grant approved. */
+  /**
+   * Ready hosts that run code the grant approved, and were made to touch no more than it did: a host of what the Workload says now may be known before the verdict on that is, and one of what it said before
+   * may still be there.
+   */
   endpointsOf(grant: LiveGrant): Endpoint[] {
     const { tool } = grant.spec;
     const key = { namespace: grant.namespace, workload: tool.workload, component: componentName(tool) };
     const filed = this.#endpoints.get(fileName(key)) ?? [];
-    return filed.filter((endpoint) => grant.components.includes(endpoint.component));
+    return filed.filter((endpoint) => grant.components.includes(endpoint.component) && this.#isWithinReview(grant, endpoint));
+  }
+
+  #isWithinReview(grant: LiveGrant, { reach }: Endpoint): boolean {
+    if (reach === undefined) return true;
+    const reviewed = grant.spec.review?.reach;
+    if (reviewed === undefined) return false;
+    const known = this.#withinReview.get(grant) ?? new WeakMap<Reach, boolean>();
+    this.#withinReview.set(grant, known);
+    const isWithin = known.get(reach) ?? reachWithin(reach, reviewed).length === 0;
+    known.set(reach, isWithin);
+    return isWithin;
   }
 
   #offer(grant: LiveGrant, touched: Set<SubjectKey>): void {

@@ -1,6 +1,7 @@
 import type { Reach } from "../api/definition.ts";
 import { Invalid } from "../api/errors.ts";
 import type { Volume, VolumeMount, WorkloadSpec } from "../api/generated/workload.ts";
+import { canonicalJson, isJsonObject, type JsonValue, parseJson } from "../api/json.ts";
 import type { WitImport } from "../api/wit.ts";
 import { allowedHostText, hostWithin, parseAllowedHost } from "../egress/allowed-host.ts";
 import { sandboxedComponents, serverOf } from "./sandboxed-component.ts";
@@ -27,6 +28,31 @@ export const reachOf = (workload: WorkloadSpec, componentName: string, imports: 
     imports: component.bridge?.kind === "remote" ? [] : sortedSet(imports.filter(needsProvider).map(({ id }) => id)),
   };
 };
+
+/** What a pod is made to touch, as text that it carries. Without what its code imports: that goes with the code's digest. */
+export const podReachText = (workload: WorkloadSpec, componentName: string): string => {
+  const { hosts, volumes, secrets } = reachOf(workload, componentName, []);
+  return canonicalJson({ hosts, volumes, secrets });
+};
+
+/** Null for what `podReachText` did not write. */
+export const readPodReach = (text: string): Reach | null => {
+  try {
+    const written = parseJson(text, { maxLength: longestReach, maxDepth: 2 });
+    if (!isJsonObject(written)) return null;
+    const { hosts, volumes, secrets } = written;
+    return isTexts(hosts) && isTexts(volumes) && isTexts(secrets) ? { hosts, volumes, secrets, imports: [] } : null;
+  } catch (error) {
+    if (error instanceof Invalid) return null;
+    throw error;
+  }
+};
+
+/** As much as all annotations of an object may have. */
+const longestReach = 262_144;
+
+const isTexts = (value: JsonValue | undefined): value is string[] =>
+  Array.isArray(value) && value.every((entry) => typeof entry === "string");
 
 /** One thing that can be touched now and could not when it was reviewed. */
 export interface Widening {

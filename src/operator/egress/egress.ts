@@ -26,6 +26,7 @@ import { done, type Outcome } from "../../kube/reconciler.ts";
 import { networkPolicies } from "../../kube/resource-types.ts";
 import { conditionTime } from "../conditions.ts";
 import type { OperatorContext, Runs } from "../context.ts";
+import { isEnding } from "../ending-namespace.ts";
 import { byWorkloadLabel } from "../informers.ts";
 import { onJudged, unjudgedGrants } from "../judged.ts";
 import type { ClusterWorkload } from "../kinds.ts";
@@ -276,7 +277,8 @@ class EgressController implements Egress {
       return done;
     }
     // Its hosts keep the tables they have, and nothing is made in a namespace that ends.
-    if (workload.metadata.deletionTimestamp !== undefined) return done;
+    const { deletionTimestamp, namespace: of } = workload.metadata;
+    if (deletionTimestamp !== undefined || isEnding(this.#context.stores, of)) return done;
     const held = this.#held.get(name) ?? new Map<string, Held>();
     this.#held.set(name, held);
     // Until its live tools were judged by what it asks for now, what they may reach stays what it was: nothing, where that was not seen by this process.

@@ -1,5 +1,6 @@
 import type { Sha256Digest } from "../../api/digest.ts";
 import type { Workload, WorkloadSpec } from "../../api/generated/workload.ts";
+import { podReachText } from "../../grants/reach.ts";
 import { hopOf, type SandboxedComponent } from "../../grants/sandboxed-component.ts";
 import { podUidVariable } from "../../host/pod-uid.ts";
 import { hostLimits } from "../../manifests/quantities.ts";
@@ -50,6 +51,7 @@ export const podTemplate = (workload: Workload, component: SandboxedComponent, c
         ...pod.annotations,
         "kubectl.kubernetes.io/default-container": hostContainer,
         [podAnnotations.timeout]: String(hostLimits(component.limits).timeoutMs),
+        [podAnnotations.reach]: podReachText(workload.spec, component.name),
         ...(hop === null ? {} : { [podAnnotations.hop]: hop.end }),
       },
     },

@@ -97,6 +97,7 @@ const annotations = {
   "ambit.dev/delivered": code,
   "ambit.dev/host-certificate": certificate,
   "ambit.dev/timeout-ms": "5000",
+  "ambit.dev/reach": '{"hosts":[],"secrets":[],"volumes":[]}',
 };
 
 const pod: PodObject = {
@@ -118,7 +119,7 @@ const withAnnotations = (change: Record<string, string>): PodObject => ({
 
 test("a ready pod whose host has our certificate takes calls, under a name that only it can answer to", () => {
   const { tls, ...endpoint } = endpointOf(pod, authority.certificate, now) ?? {};
-  assert.deepEqual(endpoint, { url: "https://10.244.0.7:8443", podUid, bootId: "boot-1", component: code, deadlineMs: 5000 });
+  assert.deepEqual(endpoint, { url: "https://10.244.0.7:8443", podUid, bootId: "boot-1", component: code, deadlineMs: 5000, reach });
   assert.equal(tls?.servername, `boot-1.${podUid}.host.ambit.internal`);
 });
 
@@ -149,6 +150,10 @@ const unfit: Record<string, PodObject> = {
   }),
   "with a certificate that is none": withAnnotations({ "ambit.dev/host-certificate": "-----BEGIN CERTIFICATE-----" }),
   "with a digest that is none": withAnnotations({ "ambit.dev/delivered": "sha256:1" }),
+  "that does not say what it may touch": withAnnotations({ "ambit.dev/reach": "" }),
+  "that says something else of what it may touch": withAnnotations({
+    "ambit.dev/reach": '{"hosts":"example.com","secrets":[],"volumes":[]}',
+  }),
 };
 
 for (const [what, object] of Object.entries(unfit)) {
@@ -225,4 +230,28 @@ test("a status that is written anew and says the same changes nothing for those 
   assert.equal(state.grant("agents/github-list-issues"), before);
   stores.grants.apply(newer({ ...wider, status: { ...wider.status, components: [code, otherCode] } }, "4"));
   assert.deepEqual(state.grant("agents/github-list-issues")?.components, [code, otherCode]);
+});
+
+test("a pod of the Workload as it is now takes no call under a review of what it was before, whatever is heard first; nor does one of before that may touch more", () => {
+  const { stores, feed, endpoints } = fed();
+  feed.setAuthority(authority.certificate);
+  stores.grants.apply(live);
+  const wider = (name: string, reach: object): PodObject => {
+    const uid = `2f1c9a60-0000-4000-8000-${name}`;
+    const certificate = certifyHost(authority, { podUid: uid, boot: "boot-1" }, publicKey, now);
+    const written = JSON.stringify({ hosts: [], secrets: [], volumes: [], ...reach });
+    const changed = { ...annotations, "ambit.dev/host-certificate": certificate, "ambit.dev/reach": written };
+    return { metadata: { ...pod.metadata, name, uid, annotations: changed }, status: { ...pod.status, podIP: "10.244.0.9" } };
+  };
+  stores.pods.apply(wider("000000000011", { hosts: ["evil.example.com"] }));
+  stores.pods.apply(wider("000000000012", { volumes: ["docs=docs-claim:/docs:ro"] }));
+  stores.pods.apply(wider("000000000013", { secrets: ["token"] }));
+  assert.deepEqual(endpoints(), []);
+  stores.pods.apply(pod);
+  assert.deepEqual(endpoints(), ["https://10.244.0.7:8443"]);
+  // The verdict on the Workload as it is now.
+  const review = { ...live.spec.review, reach: { ...reach, hosts: ["*.example.com"] } } as NonNullable<GrantObject["spec"]["review"]>;
+  stores.grants.apply(newer({ ...live, spec: { ...live.spec, review } }, "2"));
+  assert.deepEqual(endpoints(), ["https://10.244.0.9:8443", "https://10.244.0.7:8443"]);
+  feed.close();
 });

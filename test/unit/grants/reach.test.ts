@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Reach } from "../../../src/api/definition.ts";
 import type { WorkloadSpec } from "../../../src/api/generated/workload.ts";
-import { reachOf, reachWithin } from "../../../src/grants/reach.ts";
+import { podReachText, reachOf, reachWithin, readPodReach } from "../../../src/grants/reach.ts";
 
 const spec: WorkloadSpec = {
   components: [
@@ -88,5 +88,25 @@ for (const [sentence, { now, wider }] of Object.entries(cases)) {
   test(sentence, () => {
     const found = reachWithin({ ...reviewed, ...now }, reviewed).map(({ kind, entry }) => `${kind} ${entry}`);
     assert.deepEqual(found, wider);
+  });
+}
+
+test("what a pod was made to touch is read back as it was written, without what its code imports", () => {
+  const name = spec.components[0]?.name ?? "";
+  assert.deepEqual(readPodReach(podReachText(spec, name)), { ...reachOf(spec, name, []), imports: [] });
+});
+
+for (const text of [
+  "",
+  "null",
+  "[]",
+  "{}",
+  '{"hosts":[],"volumes":[]}',
+  '{"hosts":[1],"volumes":[],"secrets":[]}',
+  '{"hosts":[],"volumes":[],"secrets":{}}',
+  '{"hosts":[[]]',
+]) {
+  test(`what a pod may touch is not read from ${JSON.stringify(text)}`, () => {
+    assert.equal(readPodReach(text), null);
   });
 }
