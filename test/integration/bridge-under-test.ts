@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { fileURLToPath } from "node:url";
 import { isJsonObject, type JsonValue, parseJson } from "../../src/api/json.ts";
-import { type ToolListing, untypedInterface } from "../../src/api/untyped.ts";
+import { type ToolListing, type UntypedTool, untypedInterface } from "../../src/api/untyped.ts";
 import { definitionDigest } from "../../src/grants/definition.ts";
 import { readListing } from "../../src/grants/listing.ts";
 import { type HostAnswer, type HostSetup, type HostUnderTest, startHost } from "./host-under-test.ts";
@@ -24,8 +24,8 @@ export interface Told {
 export interface Bridged {
   readonly host: HostUnderTest;
   ask(known?: string | null, waitMs?: number): Promise<Told>;
-  /** Calls a tool as it is defined in the list. */
-  call(name: string, args?: object): Promise<HostAnswer>;
+  /** Calls a tool as it is defined in the list, or as it was. */
+  call(name: string, args?: object, as?: UntypedTool): Promise<HostAnswer>;
   stop(): Promise<unknown>;
 }
 
@@ -55,9 +55,9 @@ export const bridgeTo = async (target: string, setup: Partial<HostSetup> & { rea
     if (isJsonObject(listing)) last = readListing(listing);
     return { digest: body.digest, fault: body.fault, listing: isJsonObject(listing) ? last : null };
   };
-  const call: Bridged["call"] = async (name, args = {}) => {
-    last ??= (await ask()).listing;
-    const tool = last?.tools.find((one) => one.name === name);
+  const call: Bridged["call"] = async (name, args = {}, as) => {
+    if (as === undefined) last ??= (await ask()).listing;
+    const tool = as ?? last?.tools.find((one) => one.name === name);
     if (tool === undefined) throw new Error(`${name} is not listed`);
     const body = JSON.stringify(args);
     const ticket = host.ticketFor(body, { interface: untypedInterface, function: name }, { definition: definitionDigest(tool) });
