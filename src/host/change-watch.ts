@@ -1,7 +1,7 @@
 import { failures } from "./failure.ts";
 import type { GuestLine } from "./wasi/call-context.ts";
 import { guestSuspends } from "./wasi/provided.ts";
-import type { ToWorker, WorkerReply, WorkerSetup } from "./worker-protocol.ts";
+import type { Whereabouts, WorkerReply, WorkerSetup } from "./worker-protocol.ts";
 import { WorkerSeat } from "./worker-seat.ts";
 
 /** After a watch that failed: this, twice that, and so on. */
@@ -33,7 +33,7 @@ export class ChangeWatch {
   readonly #deps: WatchDeps;
   readonly #ping: NodeJS.Timeout;
   #seat: WorkerSeat | undefined;
-  #addresses: Extract<ToWorker, { kind: "addresses" }> | undefined;
+  readonly #whereabouts = new Map<Whereabouts["kind"], Whereabouts>();
   #timer: NodeJS.Timeout | undefined;
   #failures = 0;
   #isClosed = false;
@@ -64,16 +64,16 @@ export class ChangeWatch {
     this.#seat = seat;
     seat.ready.then(
       () => {
-        if (this.#addresses !== undefined) seat.post(this.#addresses);
+        for (const whereabouts of this.#whereabouts.values()) seat.post(whereabouts);
         seat.post({ kind: "watch" });
       },
       () => {},
     );
   }
 
-  dialOnly(table: Readonly<Record<string, readonly string[]>>): void {
-    this.#addresses = { kind: "addresses", table };
-    this.#seat?.post(this.#addresses);
+  tell(whereabouts: Whereabouts): void {
+    this.#whereabouts.set(whereabouts.kind, whereabouts);
+    this.#seat?.post(whereabouts);
   }
 
   async close(): Promise<void> {

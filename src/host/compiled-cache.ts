@@ -22,7 +22,7 @@ export interface CompiledFiles {
 }
 
 /** Changes with anything that changes what is compiled from the same bytes: containment, guards, the interface's shape. */
-const compiledFormat = 6;
+const compiledFormat = 7;
 
 /**
  * Files of one host, all named by what they hold:

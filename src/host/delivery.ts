@@ -7,6 +7,8 @@ import type {
   AnnouncementDocument,
   CanaryDocument,
   CertificateDocument,
+  HopDocument,
+  HopReach,
   KeySet,
   ListingRequestDocument,
   SignedDocument,
@@ -16,6 +18,8 @@ import type { TicketKey } from "../tickets/ticket.ts";
 /** Most keys that may be in force at once: one, and one more while keys rotate. */
 const maxKeys = 2;
 const maxTableEntries = 10_000;
+const maxCredentials = 3;
+const maxServers = 1000;
 
 /** A key given as SPKI DER in base64. Throws `Invalid` with code `KeyMalformed`. */
 export const ed25519PublicKey = (base64: string, what: string): KeyObject => {
@@ -28,6 +32,8 @@ export const ed25519PublicKey = (base64: string, what: string): KeyObject => {
   if (key.asymmetricKeyType !== "ed25519") throw new Invalid("KeyMalformed", `${what} is not an Ed25519 key`);
   return key;
 };
+
+export type DeliveredHop = Pick<HopDocument, "accept" | "reach">;
 
 /** Keys that may sign tickets, and the time at which they were signed: the host's only knowledge of the time of day. */
 export interface DeliveredKeys {
@@ -45,6 +51,7 @@ export class Deliveries {
   readonly #boot: string;
   #keysTime = Number.NEGATIVE_INFINITY;
   #tableVersion = Number.NEGATIVE_INFINITY;
+  #hopVersion = Number.NEGATIVE_INFINITY;
 
   constructor(root: KeyObject, boot: string) {
     this.#root = root;
@@ -79,6 +86,15 @@ export class Deliveries {
       throw new Refused("DeliveryOutdated", `an address table of version ${this.#tableVersion} is in force`);
     this.#tableVersion = version;
     return table;
+  }
+
+  takeHop(document: unknown): DeliveredHop {
+    const { version, accept, reach } = this.#open(document, "hop") as HopDocument;
+    if (!Number.isSafeInteger(version) || (accept !== undefined && !areCredentials(accept)) || (reach !== undefined && !isReach(reach)))
+      throw new Invalid("DeliveryMalformed", `a hop has a version, and credentials to accept or a reach of at most ${maxServers} servers`);
+    if (version <= this.#hopVersion) throw new Refused("DeliveryOutdated", `a hop of version ${this.#hopVersion} is in force`);
+    this.#hopVersion = version;
+    return { ...(accept && { accept }), ...(reach && { reach }) };
   }
 
   takeCertificate(document: unknown): string {
@@ -141,3 +157,26 @@ const isTable = (value: unknown): value is AddressTableDocument["table"] =>
   !Array.isArray(value) &&
   Object.keys(value).length <= maxTableEntries &&
   Object.values(value).every((list) => Array.isArray(list) && list.every((address) => typeof address === "string"));
+
+/** 32 bytes in base64url. */
+const credential = /^[A-Za-z0-9_-]{43}$/;
+
+const isCredential = (value: unknown): boolean => typeof value === "string" && credential.test(value);
+
+const areCredentials = (value: unknown): boolean =>
+  Array.isArray(value) && value.length > 0 && value.length <= maxCredentials && value.every(isCredential);
+
+const isReach = (value: HopReach): boolean => {
+  const { authority, credential: shown, ca, servers } = value;
+  if (!/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(authority) || !isCredential(shown)) return false;
+  if ((ca !== undefined && typeof ca !== "string") || !Array.isArray(servers) || servers.length > maxServers) return false;
+  return servers.every(
+    ({ address, port, serverName }) =>
+      isIP(address) !== 0 &&
+      Number.isInteger(port) &&
+      port >= 1 &&
+      port <= 65_535 &&
+      // Without a name to check, a certificate of any of our hosts would do.
+      (ca === undefined ? serverName === undefined : typeof serverName === "string"),
+  );
+};

@@ -1,5 +1,6 @@
 import { Invalid } from "../api/errors.ts";
 import type { HostLimits, HostUse } from "../api/host.ts";
+import { incomingHandlerExport } from "../api/http-server.ts";
 import { compactJson, type JsonObject } from "../api/json.ts";
 import { changesExport, untypedExport } from "../api/untyped.ts";
 import type { ComponentInterface, WitFunction } from "../api/wit.ts";
@@ -10,6 +11,7 @@ import type { MemoryPages } from "./core-module.ts";
 import { type Failure, failureOf, failures } from "./failure.ts";
 import { GarbageGauge } from "./garbage-gauge.ts";
 import { MemoryShelf } from "./memory-shelf.ts";
+import type { ServedCall } from "./serving/served-messages.ts";
 import { type Instantiate, ToolInstance } from "./tool-instance.ts";
 import { callReply, newsReply, pageReply, type Returned } from "./untyped-calls.ts";
 import { guestSuspends } from "./wasi/provided.ts";
@@ -20,10 +22,17 @@ export interface GuestImports {
   readonly imports: object;
   /** Starts counting anew what one call may use up. */
   renew(): void;
+  /** What `handle` of `wasi:http/incoming-handler` gets for a request. */
+  served(call: ServedCall, responseBytes: number): Served;
   /** What the call that began at `since`, by `performance.now()`, has used up; null where that is nothing. */
   useSince(since: number): HostUse | null;
   /** Ends what the instance still holds: sockets, files. */
   dispose(): void;
+}
+
+/** The parameters of one request, and what ends it. */
+export interface Served extends Disposable {
+  readonly parameters: readonly [request: object, responseOut: object];
 }
 
 export interface GuestDeps {
@@ -122,6 +131,8 @@ export class GuestCalls {
           (settled) => pageReply(returnedBy(settled)),
           pageLiftingLimit,
         );
+      case "serve":
+        return this.#serve(call);
       case "watch":
         return this.#runIn({ interface: changesExport(component), name: "watch" }, [], (settled) => newsReply(returnedBy(settled)));
     }
@@ -141,10 +152,28 @@ export class GuestCalls {
     return this.#runIn(fn, parameters, (settled) => ({ kind: "answer", json: replyJson(resultOf(fn, settled, resultBytes)) }));
   }
 
+  async #serve(call: ServedCall): Promise<WorkerReply> {
+    let served: Served | undefined;
+    const parametersFor = ({ held }: LiveInstance): readonly unknown[] => {
+      served = held.served(call, this.#deps.limits.resultBytes);
+      return served.parameters;
+    };
+    const fn = { interface: incomingHandlerExport(this.#deps.component), name: "handle" };
+    const reply = await this.#runIn(fn, parametersFor, (settled) => {
+      returnedBy(settled);
+      served?.[Symbol.dispose]();
+      return { kind: "served" };
+    });
+    // Where the guest trapped, the same is said of a response that it left open.
+    served?.[Symbol.dispose]();
+    call.port.close();
+    return reply;
+  }
+
   /** `replyTo` throws what the guest threw that is no result of its, and what of its result can't be given. */
   async #runIn(
     fn: Pick<WitFunction, "interface" | "name">,
-    parameters: readonly unknown[],
+    parameters: readonly unknown[] | ((instance: LiveInstance) => readonly unknown[]),
     replyTo: (settled: Settled) => WorkerReply,
     lifted?: number,
   ): Promise<WorkerReply> {
@@ -163,7 +192,7 @@ export class GuestCalls {
     tool.calls++;
     const since = performance.now();
     try {
-      const reply = replyTo(await settle(exported, parameters));
+      const reply = replyTo(await settle(exported, typeof parameters === "function" ? parameters(instance) : parameters));
       const use = held.useSince(since);
       this.#keepOrEnd(instance);
       return withUse(reply, use);
@@ -204,7 +233,7 @@ export class GuestCalls {
 }
 
 const withUse = (reply: WorkerReply, use: HostUse | null): WorkerReply =>
-  use !== null && (reply.kind === "answer" || reply.kind === "failed") ? { ...reply, use } : reply;
+  use !== null && (reply.kind === "answer" || reply.kind === "failed" || reply.kind === "served") ? { ...reply, use } : reply;
 
 const wantedByModule = ({ modules, memories }: GuestDeps): Map<WebAssembly.Module, MemoryPages> => {
   const wanted = new Map<WebAssembly.Module, MemoryPages>();

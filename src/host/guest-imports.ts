@@ -1,4 +1,5 @@
 import { lookup } from "node:dns/promises";
+import type { HopReach } from "../api/host.ts";
 import type { WitImport } from "../api/wit.ts";
 
 import { parseAllowedHost } from "../egress/allowed-host.ts";
@@ -13,21 +14,31 @@ export interface GuestImportMaker {
   make(): GuestImports;
   /** Takes the addresses that may be dialled from now on. */
   dialOnly(table: Readonly<Record<string, readonly string[]>>): void;
+  /** Takes where the server behind this bridge is from now on. */
+  hopTo(reach: HopReach): void;
 }
 
 /** Throws `Invalid` where an allowed host or an override of the setup can't be read. */
 export const guestImports = (setup: WasiSetup, imports: readonly WitImport[], log: (line: GuestLine) => void): GuestImportMaker => {
   let table: AddressTable = new Map();
   const dial = setup.resolver === "table" ? tableResolver(() => table) : systemDial(setup);
-  const allowedHosts = setup.allowedHosts.map((entry) => parseAllowedHost(entry, { allowAny: true }));
+  const { hopAuthority } = setup;
+  let reach: HopReach | null = null;
+  const hop = hopAuthority === null ? null : { authority: hopAuthority, reach: () => reach };
+  const granted = hop ? [...setup.allowedHosts, `http://${hop.authority}`] : setup.allowedHosts;
+  const allowedHosts = granted.map((entry) => parseAllowedHost(entry, { allowAny: true }));
   const { environment, mounts } = setup;
   return {
     make: () => {
-      const wasi = createWasi({ environment, mounts, allowedHosts, dial, log });
-      return { imports: wasi.importsFor(imports), renew: wasi.renew, useSince: wasi.useSince, dispose: wasi.dispose };
+      const wasi = createWasi({ environment, mounts, allowedHosts, dial, hop, log });
+      const { renew, served, useSince, dispose } = wasi;
+      return { imports: wasi.importsFor(imports), renew, served, useSince, dispose };
     },
     dialOnly: (addresses) => {
       table = new Map(Object.entries(addresses));
+    },
+    hopTo: (next) => {
+      reach = next;
     },
   };
 };

@@ -39,6 +39,7 @@ export const loadComponent = async (config: HostConfig, cache: CompiledCache, co
       resolver: config.resolver,
       hostOverrides: config.hostOverrides,
       privateRanges: config.privateRanges ?? [],
+      hopAuthority: config.hop?.authority ?? null,
     },
   };
 };

@@ -1,8 +1,10 @@
+import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { availableParallelism } from "node:os";
 import { messageOf } from "../api/errors.ts";
 import type { HostConfig } from "../api/host.ts";
 import { hostServer } from "./server.ts";
+import { servingServer } from "./serving/serving-server.ts";
 import { ToolHost } from "./tool-host.ts";
 
 /** How long running calls may go on after a host was asked to end: in a pod, whose grace period has room for it, as long as any call may. */
@@ -10,7 +12,14 @@ const shutdownGraceMs = ({ transport, limits }: HostConfig): number => (transpor
 
 /** The first line that a host prints. */
 export interface Listening {
-  readonly listening: { readonly address: string; readonly port: number };
+  readonly listening: Place;
+  /** Where a component that serves HTTP takes requests. */
+  readonly serving?: Place;
+}
+
+interface Place {
+  readonly address: string;
+  readonly port: number;
 }
 
 /**
@@ -30,21 +39,30 @@ export const runHost = async (config: HostConfig, signal: AbortSignal): Promise<
     present: tls?.present,
   });
   const server = hostServer(host, tls?.serve);
-  await new Promise<void>((listening, failed) => {
-    server.once("error", failed);
-    server.listen(config.listen.port, config.listen.address, listening);
-  });
-  const { address, port } = server.address() as AddressInfo;
-  const line: Listening = { listening: { address, port } };
+  const listening = await listen(server, config.listen);
+  const serving = config.serve && servingServer(host, tls?.serve);
+  const line: Listening = { listening, ...(serving && config.serve && { serving: await listen(serving, config.serve) }) };
   print(line);
   host.resume().catch((error: unknown) => print({ error: "the cached component was not loaded", reason: messageOf(error) }));
   await aborted(signal);
   await host.close(shutdownGraceMs(config));
-  await new Promise<void>((closed) => {
-    server.close(() => closed());
+  await Promise.all([server, ...(serving ? [serving] : [])].map(closed));
+};
+
+const listen = async (server: Server, { port, address }: Place): Promise<Place> => {
+  await new Promise<void>((listening, failed) => {
+    server.once("error", failed);
+    server.listen(port, address, listening);
+  });
+  const bound = server.address() as AddressInfo;
+  return { address: bound.address, port: bound.port };
+};
+
+const closed = (server: Server): Promise<void> =>
+  new Promise((resolve) => {
+    server.close(() => resolve());
     server.closeAllConnections();
   });
-};
 
 const aborted = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {

@@ -43,6 +43,10 @@ const routes: Readonly<Record<string, Handler>> = {
     host.takeAddresses(await readJson(host, request));
     return done;
   },
+  "PUT /v1/hop": async (host, request) => {
+    host.takeHop(await readJson(host, request));
+    return done;
+  },
   "POST /v1/canary": async (host, request) => ({ status: 200, body: JSON.stringify(await host.tryCanary(await readJson(host, request))) }),
   "POST /v1/listing": async (host, request) => ({ status: 200, body: await host.listing(await readJson(host, request)) }),
   "PUT /v1/component": async (host, request) => {

@@ -14,13 +14,14 @@ const maxConnections = 1024;
  */
 export class TlsListener {
   readonly #key = newCertificateKey();
-  #server: Server | undefined;
+  readonly #servers: Server[] = [];
 
   readonly serve: ServeHttp = (options, listener): HttpServer => {
     const certificate = provisionalCertificate(this.#key, Date.now());
-    this.#server = createServer({ ...options, ...this.#context(certificate), handshakeTimeout: 10_000 }, listener);
-    this.#server.maxConnections = maxConnections;
-    return this.#server;
+    const server = createServer({ ...options, ...this.#context(certificate), handshakeTimeout: 10_000 }, listener);
+    server.maxConnections = maxConnections;
+    this.#servers.push(server);
+    return server;
   };
 
   /** New connections get this certificate; those that are open go on. Throws `Invalid` (`CertificateMalformed`) and `Refused` (`CertificateMisdirected`). */
@@ -28,7 +29,7 @@ export class TlsListener {
     if (!readCertificate(certificate).checkPrivateKey(this.#key)) {
       throw new Refused("CertificateMisdirected", "the certificate is for another key than this host's");
     }
-    this.#server?.setSecureContext(this.#context(certificate));
+    for (const server of this.#servers) server.setSecureContext(this.#context(certificate));
   };
 
   #context(certificate: string) {

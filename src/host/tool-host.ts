@@ -3,18 +3,20 @@ import { randomUUID } from "node:crypto";
 import { sha256Of } from "../api/digest.ts";
 import { Invalid, Refused, Waiting } from "../api/errors.ts";
 import type { CanaryAnswer, HostConfig } from "../api/host.ts";
+import { incomingHandlerExport, servesNoHttp } from "../api/http-server.ts";
 import { changesExport, untypedExport, untypedInterface } from "../api/untyped.ts";
 import { UsedNonces } from "../tickets/nonces.ts";
 import { allowedSkewMs, type TicketKey, verifyTicket } from "../tickets/ticket.ts";
 import { tryCanary } from "./canary.ts";
 import { ChangeWatch } from "./change-watch.ts";
 import { CompiledCache } from "./compiled-cache.ts";
-import { Deliveries, ed25519PublicKey } from "./delivery.ts";
+import { type DeliveredHop, Deliveries, ed25519PublicKey } from "./delivery.ts";
 import { ListingKeeper } from "./listing-keeper.ts";
 import { loadComponent } from "./load-component.ts";
+import type { ServedCall } from "./serving/served-messages.ts";
 import type { GuestLine } from "./wasi/call-context.ts";
 import { type PoolReply, WorkerPool } from "./worker-pool.ts";
-import type { WorkerSetup } from "./worker-protocol.ts";
+import type { Whereabouts, WorkerSetup } from "./worker-protocol.ts";
 
 /** Tickets remembered at once: 1,000 calls a second for as long as a ticket lives. */
 const nonceCapacity = 150_000;
@@ -62,7 +64,8 @@ export class ToolHost {
   #keys: ReadonlyMap<string, TicketKey> | undefined;
   /** Time of day minus monotonic time, by the signed time of the last key set. */
   #clockOffset = 0;
-  #addresses: Readonly<Record<string, readonly string[]>> | undefined;
+  #addresses: Extract<Whereabouts, { kind: "addresses" }> | undefined;
+  #hop: DeliveredHop | undefined;
   #pool: WorkerPool | undefined;
   #listing: ListingKeeper | undefined;
   #watch: ChangeWatch | undefined;
@@ -88,6 +91,7 @@ export class ToolHost {
     if (this.#deps.present !== undefined && !this.#isCertified) missing.push("certificate");
     if (this.#keys === undefined) missing.push("keys");
     if (this.#config.resolver === "table" && this.#addresses === undefined) missing.push("addresses");
+    if ((this.#config.serve ?? this.#config.hop) !== undefined && this.#hop === undefined) missing.push("hop");
     if (this.#pool === undefined) missing.push("component");
     return missing;
   }
@@ -117,9 +121,38 @@ export class ToolHost {
   }
 
   takeAddresses(document: unknown): void {
-    this.#addresses = this.#deliveries.takeAddresses(document);
-    this.#pool?.dialOnly(this.#addresses);
-    this.#watch?.dialOnly(this.#addresses);
+    this.#addresses = { kind: "addresses", table: this.#deliveries.takeAddresses(document) };
+    this.#pool?.tell(this.#addresses);
+    this.#watch?.tell(this.#addresses);
+  }
+
+  /** Throws `Refused` (`HasNoHop`, `DeliveryMisdirected`) for a hop that this host is no end of, and what deliveries throw. */
+  takeHop(document: unknown): void {
+    const { serve, hop } = this.#config;
+    if (serve === undefined && hop === undefined) throw new Refused("HasNoHop", "this host is neither an MCP server's nor its bridge's");
+    const taken = this.#deliveries.takeHop(document);
+    if ((serve !== undefined && taken.accept === undefined) || taken.reach?.authority !== hop?.authority)
+      throw new Refused("DeliveryMisdirected", "the hop is another host's");
+    this.#hop = taken;
+    if (taken.reach === undefined) return;
+    this.#pool?.tell({ kind: "hop", reach: taken.reach });
+    this.#watch?.tell({ kind: "hop", reach: taken.reach });
+  }
+
+  /** What requests to an MCP server may show. */
+  get acceptedHops(): readonly string[] {
+    return this.#hop?.accept ?? [];
+  }
+
+  /** Runs one request to an MCP server whose credential was accepted. */
+  serve(call: ServedCall): Promise<PoolReply> {
+    if (this.#pool === undefined) throw new Waiting("NotReady", `the host still waits for: ${this.missing.join(", ")}`, retryAfterMs);
+    return this.#pool.run(call);
+  }
+
+  /** A line of the host's own, for its log. */
+  say(text: string): void {
+    this.#deps.log({ stream: "host", text, cut: false });
   }
 
   /** Whether the pod reaches what it must not. */
@@ -147,6 +180,8 @@ export class ToolHost {
   /** Runs one call; `read` gives its body, which is not read for a ticket that does not hold. Throws `Refused` or `Invalid` where nothing ran and nothing was used up but the ticket. */
   async call(ticket: string | undefined, read: () => Promise<Buffer>): Promise<PoolReply> {
     const pool = this.#pool;
+    if (this.#config.serve !== undefined)
+      throw new Refused("ServesOnly", "this host is an MCP server's: it takes requests from its bridge, and no calls");
     if (pool === undefined || this.#keys === undefined || this.missing.length > 0) {
       throw new Waiting("NotReady", `the host still waits for: ${this.missing.join(", ")}`, retryAfterMs);
     }
@@ -197,12 +232,19 @@ export class ToolHost {
 
   async #startPool(bytes: Uint8Array, afterwards: () => Promise<void>): Promise<void> {
     const setup = await loadComponent(this.#config, this.#cache, bytes);
+    if (this.#config.serve !== undefined && incomingHandlerExport(setup.component) === null)
+      throw new Refused(servesNoHttp.code, servesNoHttp.message);
     const pool = new WorkerPool({ setup, now: this.#deps.now, log: this.#deps.log, cores: this.#deps.cores });
-    if (this.#addresses !== undefined) pool.dialOnly(this.#addresses);
+    for (const whereabouts of this.#whereabouts()) pool.tell(whereabouts);
     await pool.start();
     await afterwards();
     this.#pool = pool;
     if (untypedExport(setup.component) !== null) this.#keepListing(pool, setup);
+  }
+
+  #whereabouts(): Whereabouts[] {
+    const reach = this.#hop?.reach;
+    return [...(this.#addresses ? [this.#addresses] : []), ...(reach ? [{ kind: "hop", reach } as const] : [])];
   }
 
   /** A list that can't be had holds nothing up: until there is one, only calls to its tools are refused. */
@@ -213,7 +255,7 @@ export class ToolHost {
     listing.refresh();
     if (changesExport(setup.component) === null) return;
     this.#watch = new ChangeWatch({ setup, log, now, changed: () => listing.refresh() });
-    if (this.#addresses !== undefined) this.#watch.dialOnly(this.#addresses);
+    for (const whereabouts of this.#whereabouts()) this.#watch.tell(whereabouts);
     this.#watch.start();
   }
 }

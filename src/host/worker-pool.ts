@@ -1,7 +1,7 @@
 import type { HostLimits } from "../api/host.ts";
 import { type Failure, failures } from "./failure.ts";
 import type { GuestLine } from "./wasi/call-context.ts";
-import type { GuestCall, ToWorker, WorkerReply, WorkerSetup } from "./worker-protocol.ts";
+import type { GuestCall, Whereabouts, WorkerReply, WorkerSetup } from "./worker-protocol.ts";
 import { WorkerSeat } from "./worker-seat.ts";
 
 /** Watching has a seat of its own. */
@@ -66,7 +66,8 @@ export class WorkerPool {
   readonly #places = new Set<Place>();
   readonly #waiting: Waiting[] = [];
   readonly #sweep: NodeJS.Timeout;
-  #addresses: Extract<ToWorker, { kind: "addresses" }> | undefined;
+  /** The latest of each kind, for workers that start later. */
+  readonly #whereabouts = new Map<Whereabouts["kind"], Whereabouts>();
   #isClosed = false;
 
   constructor(deps: PoolDeps) {
@@ -91,9 +92,10 @@ export class WorkerPool {
     });
   }
 
-  dialOnly(table: Readonly<Record<string, readonly string[]>>): void {
-    this.#addresses = { kind: "addresses", table };
-    for (const { seat } of this.#places) seat.post(this.#addresses);
+  /** Where calls may dial from now on. */
+  tell(whereabouts: Whereabouts): void {
+    this.#whereabouts.set(whereabouts.kind, whereabouts);
+    for (const { seat } of this.#places) seat.post(whereabouts);
   }
 
   get running(): number {
@@ -215,7 +217,7 @@ export class WorkerPool {
     seat.ready.then(
       () => {
         place.isReady = true;
-        if (this.#addresses !== undefined) seat.post(this.#addresses);
+        for (const whereabouts of this.#whereabouts.values()) seat.post(whereabouts);
         this.#serveNext();
       },
       () => {},

@@ -1,7 +1,8 @@
-import type { HostLimits, HostMount, HostUse } from "../api/host.ts";
+import type { HopReach, HostLimits, HostMount, HostUse } from "../api/host.ts";
 import type { ComponentInterface } from "../api/wit.ts";
 import type { MemoryPages } from "./core-module.ts";
 import type { Failure } from "./failure.ts";
+import type { ServedCall } from "./serving/served-messages.ts";
 import type { LiftedPage } from "./untyped-calls.ts";
 import type { GuestLine } from "./wasi/call-context.ts";
 
@@ -27,6 +28,8 @@ export interface WasiSetup {
   readonly resolver: "table" | "system";
   readonly hostOverrides: Readonly<Record<string, string>>;
   readonly privateRanges: readonly string[];
+  /** The one label under which a bridge reaches its server. */
+  readonly hopAuthority: string | null;
 }
 
 /** Work for an instance. `call-tool` and `list-tools` are of components that list their own tools, `watch` of those that tell of changes. */
@@ -40,13 +43,19 @@ export type GuestCall =
       readonly inputSchema: string;
     }
   | { readonly kind: "list-tools"; readonly cursor: string | null }
-  | { readonly kind: "watch" };
+  | { readonly kind: "watch" }
+  | ServedCall;
 
 export type ToWorker =
   | GuestCall
   /** To be answered at once by whoever is not computing. */
   | { readonly kind: "ping" }
-  | { readonly kind: "addresses"; readonly table: Readonly<Record<string, readonly string[]>> };
+  | Whereabouts;
+
+/** Where a guest's requests may be dialled, as the host was told last. */
+export type Whereabouts =
+  | { readonly kind: "addresses"; readonly table: Readonly<Record<string, readonly string[]>> }
+  | { readonly kind: "hop"; readonly reach: HopReach };
 
 export type FromWorker =
   /** The component's code is loaded; instances are made next, which runs code of the guest. */
@@ -68,5 +77,7 @@ export type WorkerReply =
   | { readonly kind: "refused"; readonly code: string; readonly message: string }
   | { readonly kind: "page"; readonly page: LiftedPage }
   | { readonly kind: "news"; readonly hasChanged: boolean }
+  /** A request was served; its response has gone out by itself. */
+  | { readonly kind: "served"; readonly use?: HostUse }
   /** The component could not list its tools, or watch them, and says why. */
   | { readonly kind: "unlisted"; readonly why: string };

@@ -80,7 +80,7 @@ export class WorkerSeat {
   readonly ready: Promise<void>;
 
   post(message: ToWorker): void {
-    this.#worker.postMessage(message);
+    this.#worker.postMessage(message, message.kind === "serve" ? [message.port] : []);
   }
 
   /** Whether the thread has answered since it was last asked; asks it again. One that computes does not answer. */

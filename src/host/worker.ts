@@ -41,6 +41,10 @@ const start = async (setup: WorkerSetup): Promise<void> => {
       guests.dialOnly(message.table);
       return;
     }
+    if (message.kind === "hop") {
+      guests.hopTo(message.reach);
+      return;
+    }
     if (message.kind === "ping") {
       tell({ kind: "pong" });
       return;

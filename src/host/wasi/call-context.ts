@@ -1,5 +1,5 @@
 import { Refused } from "../../api/errors.ts";
-import type { HostMount, HostUse } from "../../api/host.ts";
+import type { HopReach, HostMount, HostUse } from "../../api/host.ts";
 import type { AllowedHost } from "../../egress/allowed-host.ts";
 import type { Resolver } from "../../egress/resolver.ts";
 import type { Clock } from "./clock.ts";
@@ -49,12 +49,20 @@ export const defaultWasiBudgets: WasiBudgets = {
   connectTimeoutMs: 10_000,
 };
 
+/** `reach` is null until the host was told. */
+export interface HopTarget {
+  readonly authority: string;
+  readonly reach: () => HopReach | null;
+}
+
 export interface WasiOptions {
   readonly environment: Readonly<Record<string, string>>;
   readonly mounts: readonly HostMount[];
   readonly allowedHosts: readonly AllowedHost[];
   /** Where an admitted target is dialled: `tableResolver` or `systemResolver`. */
   readonly dial: Resolver;
+  /** For a bridge: the server behind it, which no resolver is asked for. */
+  readonly hop: HopTarget | null;
   readonly log: (line: GuestLine) => void;
   readonly denied: (request: DeniedRequest) => void;
   readonly clock: Clock;
@@ -120,6 +128,11 @@ export class CallContext {
     if (requests === 0 && writtenFileBytes === 0) return null;
     const { denied } = this.made;
     return { requests, deniedRequests: denied, sentBytes, receivedBytes, writtenFileBytes, exchanges: this.made.exchanges(since) };
+  }
+
+  /** Closes what the call has open of this class. */
+  endOpen(kind: abstract new (...args: never[]) => Disposable): void {
+    for (const opened of [...this.#open]) if (opened instanceof kind) opened[Symbol.dispose]();
   }
 
   /** Closes everything that the call still has open. */

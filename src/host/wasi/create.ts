@@ -1,6 +1,8 @@
 import { randomFillSync } from "node:crypto";
 import type { HostUse } from "../../api/host.ts";
 import type { WitImport } from "../../api/wit.ts";
+import type { Served } from "../guest-calls.ts";
+import type { ServedCall } from "../serving/served-messages.ts";
 import { CallContext, defaultWasiBudgets, type WasiOptions } from "./call-context.ts";
 import { environmentOf, exit, GuestOutput, noTerminal, stdinOf, TerminalInput, TerminalOutput } from "./cli.ts";
 import { systemClock } from "./clock.ts";
@@ -11,6 +13,8 @@ import { filesystemErrorCode } from "./filesystem/error-code.ts";
 import { preopensOf } from "./filesystem/preopens.ts";
 import { httpClient } from "./http/exchange.ts";
 import { httpOf } from "./http/outgoing-handler.ts";
+import { ServedExchange } from "./http/served-exchange.ts";
+import { IncomingRequest, ResponseOutparam } from "./http/server-side.ts";
 import { Pollable } from "./poll.ts";
 import { guestSuspends, implementationHas, wasiInterface } from "./provided.ts";
 import { randomOf } from "./random.ts";
@@ -25,6 +29,8 @@ export interface Wasi {
   readonly importsFor: (imports: readonly WitImport[]) => Readonly<Record<string, object>>;
   /** Starts counting anew what one call may use up, for an instance that serves another. */
   readonly renew: () => void;
+  /** What `handle` of `wasi:http/incoming-handler` gets for a request. */
+  readonly served: (call: ServedCall, responseBytes: number) => Served;
   /** What the call that began at `since`, by `performance.now()`, has used up; null where that is nothing. */
   readonly useSince: (since: number) => HostUse | null;
   /** Closes every file, connection and timer, and logs what was written without a line's end. */
@@ -54,6 +60,7 @@ export const createWasi = (
     clock: systemClock,
     random: randomFillSync,
     budgets: defaultWasiBudgets,
+    hop: null,
     ...given,
   };
   let running: Parts | null = null;
@@ -79,6 +86,15 @@ export const createWasi = (
       return made;
     },
     renew: () => running?.context.renew(),
+    served: ({ head, port }, responseBytes) => {
+      if (running === null) throw new TypeError("an instance serves while it has its imports");
+      const { context } = running;
+      const exchange = context.hold(new ServedExchange(context, head, port, responseBytes));
+      return {
+        parameters: [new IncomingRequest(context, exchange), new ResponseOutparam(exchange)],
+        [Symbol.dispose]: () => exchange[Symbol.dispose](),
+      };
+    },
     useSince: (since) => running?.context.useSince(since) ?? null,
     dispose: () => {
       running?.output.finish();

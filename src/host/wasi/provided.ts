@@ -53,13 +53,16 @@ const waiting: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** Whether a component's blocking calls have to suspend it: it can send requests, whose answers come through the event loop. */
+/** Whether a component's blocking calls have to suspend it: it can send requests or serve them, and what comes of them comes through the event loop. */
 export const guestSuspends = (imports: readonly WitImport[]): boolean =>
-  imports.some(({ id }) => wasiInterface(id) === "http/outgoing-handler");
+  imports.some(({ id, functions }) => {
+    const name = wasiInterface(id);
+    return name === "http/outgoing-handler" || (name === "http/types" && functions.includes("[static]response-outparam.set"));
+  });
 
 /**
  * What the transpiler must be told are asynchronous imports, as it spells them: `wasi:io/poll@0.2.6#[method]pollable.block`. Empty for a component that
- * sends no requests; then its exports need not be asynchronous either. Where it is not empty, every export must be.
+ * neither sends nor serves requests; then its exports need not be asynchronous either. Where it is not empty, every export must be.
  */
 export const asyncImportNames = (imports: readonly WitImport[]): string[] => {
   if (!guestSuspends(imports)) return [];

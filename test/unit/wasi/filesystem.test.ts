@@ -21,6 +21,7 @@ const folderOf = (folder: string): Descriptor => {
       environment: {},
       mounts: [{ name: "v", folder, mountPath: "/v", readOnly: false }],
       allowedHosts: [],
+      hop: null,
       dial: async () => assert.fail("dialled"),
       log: () => undefined,
       denied: () => undefined,

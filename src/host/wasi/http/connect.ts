@@ -1,4 +1,6 @@
 import { isIP, type Socket } from "node:net";
+import type { ConnectionOptions } from "node:tls";
+import type { HopReach } from "../../../api/host.ts";
 import type { Endpoint } from "../../../egress/resolver.ts";
 import type { Target } from "../../../egress/target.ts";
 
@@ -13,6 +15,31 @@ export const connectToAny = async (
   withinMs: number,
   signal: AbortSignal,
 ): Promise<Socket> => {
+  const secure = (plain: Socket, attemptMs: number) => secured(plain, namedAs(target.host), attemptMs, signal);
+  return firstOf(endpoints, withinMs, signal, target.scheme === "http" ? null : () => secure);
+};
+
+/** The same for the server behind a bridge: over TLS as exactly the pod that was certified, where there is an authority to check it by. */
+export const connectToServer = ({ servers, ca }: HopReach, withinMs: number, signal: AbortSignal): Promise<Socket> =>
+  firstOf(
+    servers,
+    withinMs,
+    signal,
+    ca === undefined
+      ? null
+      : ({ serverName = "" }) =>
+          (plain, attemptMs) =>
+            secured(plain, { servername: serverName, host: serverName, ca, minVersion: "TLSv1.3" }, attemptMs, signal),
+  );
+
+type Secure = (plain: Socket, attemptMs: number) => Promise<Socket>;
+
+const firstOf = async <E extends Endpoint>(
+  endpoints: readonly E[],
+  withinMs: number,
+  signal: AbortSignal,
+  secureFor: ((endpoint: E) => Secure) | null,
+): Promise<Socket> => {
   const attemptMs = Math.ceil(withinMs / Math.max(endpoints.length, 1));
   let last: unknown = new Error("there is no address to dial");
   for (const endpoint of endpoints) {
@@ -24,9 +51,9 @@ export const connectToAny = async (
         attemptMs,
         signal,
       );
-      return target.scheme === "http" ? plain : await secured(plain, target.host, attemptMs, signal);
+      return secureFor === null ? plain : await secureFor(endpoint)(plain, attemptMs);
     } catch (error) {
-      last = endedUnused(error) ? neverConnected(target, error) : error;
+      last = endedUnused(error) ? neverConnected(secureFor !== null, error) : error;
     }
   }
   throw last;
@@ -36,15 +63,14 @@ export const connectToAny = async (
 const endedUnused = (error: unknown): boolean =>
   error instanceof Error && "code" in error && (error.code === "ECONNRESET" || error.code === "EPIPE");
 
-const neverConnected = ({ scheme }: Target, cause: unknown): Error =>
-  Object.assign(new Error("the connection ended before it could be used", { cause }), {
-    code: scheme === "http" ? "ECONNREFUSED" : "EPROTO",
-  });
+const neverConnected = (isSecure: boolean, cause: unknown): Error =>
+  Object.assign(new Error("the connection ended before it could be used", { cause }), { code: isSecure ? "EPROTO" : "ECONNREFUSED" });
 
-const secured = (plain: Socket, host: string, withinMs: number, signal: AbortSignal): Promise<Socket> => {
-  const name = isIP(host) === 0 ? { servername: host, host } : { host };
+const namedAs = (host: string): ConnectionOptions => (isIP(host) === 0 ? { servername: host, host } : { host });
+
+const secured = (plain: Socket, options: ConnectionOptions, withinMs: number, signal: AbortSignal): Promise<Socket> => {
   return opened(
-    process.getBuiltinModule("node:tls").connect({ socket: plain, ...name, ALPNProtocols: ["http/1.1"], minVersion: "TLSv1.2" }),
+    process.getBuiltinModule("node:tls").connect({ socket: plain, ALPNProtocols: ["http/1.1"], minVersion: "TLSv1.2", ...options }),
     "secureConnect",
     withinMs,
     signal,

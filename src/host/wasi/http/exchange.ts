@@ -1,12 +1,13 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { messageOf } from "../../../api/errors.ts";
+import { hopHeader } from "../../../api/host.ts";
 import type { AllowedHost } from "../../../egress/allowed-host.ts";
 import type { Target } from "../../../egress/target.ts";
 import type { CallContext } from "../call-context.ts";
 import type { RequestNote } from "../made-requests.ts";
 import { Bell } from "./bell.ts";
-import { connectToAny } from "./connect.ts";
+import { connectToAny, connectToServer } from "./connect.ts";
 import { type ErrorCode, ExchangeFailure, errorCodeOf } from "./error-code.ts";
 import { Fields } from "./fields.ts";
 import { IncomingResponse, ResponseBody } from "./incoming-response.ts";
@@ -39,6 +40,8 @@ export class Exchange implements Disposable {
   readonly #settledBell = new Bell();
   readonly #stop = new AbortController();
   #outcome: Outcome | null = null;
+  /** What the server behind a bridge wants to be shown. */
+  #credential: string | null = null;
   #socket: Socket | null = null;
   #request: ClientRequest | null = null;
   #responseBody: ResponseBody | null = null;
@@ -62,8 +65,7 @@ export class Exchange implements Disposable {
   async run(): Promise<void> {
     try {
       this.#within(this.#timeouts.connectMs, { tag: "connection-timeout" });
-      const endpoints = await this.#context.options.dial(this.#target);
-      const socket = await connectToAny(this.#target, endpoints, this.#timeouts.connectMs, this.#stop.signal);
+      const socket = await this.#connected();
       this.#withdrawTimer();
       this.#socket = socket;
       socket.on("error", (error) => this.#fail(error));
@@ -81,13 +83,24 @@ export class Exchange implements Disposable {
     this.#fail(new ExchangeFailure({ tag: "connection-terminated" }, "the call gave the request up"));
   }
 
+  async #connected(): Promise<Socket> {
+    const { connectMs } = this.#timeouts;
+    const { dial, hop } = this.#context.options;
+    if (this.#target.host !== hop?.authority) return connectToAny(this.#target, await dial(this.#target), connectMs, this.#stop.signal);
+    const reach = hop.reach();
+    if (!reach || reach.servers.length === 0)
+      throw new ExchangeFailure({ tag: "connection-refused" }, `no server of ${hop.authority} is ready`);
+    this.#credential = reach.credential;
+    return connectToServer(reach, connectMs, this.#stop.signal);
+  }
+
   #send(socket: Socket): void {
     const { body } = this.#head;
     const request = httpClient().request({
       createConnection: () => socket,
       method: this.#head.method,
       path: this.#head.path,
-      headers: sentHeaders(this.#target, this.#head),
+      headers: [...sentHeaders(this.#target, this.#head), ...(this.#credential === null ? [] : [hopHeader, this.#credential])],
       setHost: false,
       maxHeaderSize: this.#context.options.budgets.headerBytes,
       insecureHTTPParser: false,

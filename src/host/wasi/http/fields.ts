@@ -1,3 +1,4 @@
+import { hopHeader } from "../../../api/host.ts";
 import { GuestError } from "../guest-error.ts";
 
 type HeaderError = { readonly tag: "invalid-syntax" | "forbidden" | "immutable" };
@@ -20,6 +21,7 @@ const hopByHop: ReadonlySet<string> = new Set([
   "upgrade",
   "http2-settings",
   "expect",
+  hopHeader,
 ]);
 
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;

@@ -2,15 +2,16 @@ import type { IncomingMessage } from "node:http";
 import type { CallContext } from "../call-context.ts";
 import { GuestError } from "../guest-error.ts";
 import { Pollable, type Readiness } from "../poll.ts";
-import { InputStream, IoError } from "../streams.ts";
+import { IoError } from "../streams.ts";
 import { Bell } from "./bell.ts";
 import { type ErrorCode, errorCodeOf } from "./error-code.ts";
 import { Fields } from "./fields.ts";
+import { IncomingBody, type IncomingBytes } from "./incoming-body.ts";
 
 type Result<Ok, Err> = { readonly tag: "ok"; readonly val: Ok } | { readonly tag: "err"; readonly val: Err };
 
 /** The bytes of a response's body on their way from the connection to the guest; they stay in the socket until the guest reads. */
-export class ResponseBody {
+export class ResponseBody implements IncomingBytes {
   readonly #context: CallContext;
   readonly #message: IncomingMessage;
   readonly #host: string;
@@ -106,59 +107,6 @@ export class IncomingResponse implements Disposable {
 
   [Symbol.dispose](): void {
     if (!this.#isConsumed) this.#body.abandon();
-  }
-}
-
-/** `wasi:http/types`: a response's body. Dropped before its end, the connection is closed. */
-export class IncomingBody implements Disposable {
-  readonly #context: CallContext;
-  readonly #body: ResponseBody;
-  #isTaken = false;
-
-  constructor(context: CallContext, body: ResponseBody) {
-    this.#context = context;
-    this.#body = body;
-  }
-
-  static finish(body: IncomingBody): FutureTrailers {
-    if (!body.#body.hasEnded) body.#body.abandon();
-    return new FutureTrailers(body.#context, body.#body.trailers);
-  }
-
-  stream(): InputStream {
-    if (this.#isTaken) throw new GuestError(undefined);
-    this.#isTaken = true;
-    return new InputStream(this.#context, {
-      read: (max) => this.#body.read(max),
-      readiness: this.#body.readiness,
-      close: () => undefined,
-    });
-  }
-
-  [Symbol.dispose](): void {
-    if (!this.#body.hasEnded) this.#body.abandon();
-  }
-}
-
-/** `wasi:http/types`: trailers, which are there once the body has been read to its end. A body given up before that has none. */
-export class FutureTrailers {
-  readonly #context: CallContext;
-  readonly #trailers: Fields | undefined;
-  #isTaken = false;
-
-  constructor(context: CallContext, trailers: Fields | undefined) {
-    this.#context = context;
-    this.#trailers = trailers;
-  }
-
-  subscribe(): Pollable {
-    return new Pollable(this.#context, { kind: "always" });
-  }
-
-  get(): Result<Result<Fields | undefined, ErrorCode>, undefined> {
-    if (this.#isTaken) return { tag: "err", val: undefined };
-    this.#isTaken = true;
-    return { tag: "ok", val: { tag: "ok", val: this.#trailers } };
   }
 }
 

@@ -7,13 +7,20 @@ import { IoError } from "../streams.ts";
 import { denied, type ErrorCode } from "./error-code.ts";
 import { Exchange, type ExchangeTimeouts, type Granted, targetText } from "./exchange.ts";
 import { Fields } from "./fields.ts";
-import { FutureIncomingResponse, FutureTrailers, IncomingBody, IncomingResponse } from "./incoming-response.ts";
-import { OutgoingBody, OutgoingRequest, type RequestHead, RequestOptions } from "./outgoing-request.ts";
+import { FutureTrailers, IncomingBody } from "./incoming-body.ts";
+import { FutureIncomingResponse, IncomingResponse } from "./incoming-response.ts";
+import { OutgoingBody } from "./outgoing-body.ts";
+import { OutgoingRequest, type RequestHead, RequestOptions } from "./outgoing-request.ts";
 import { IncomingRequest, OutgoingResponse, ResponseOutparam } from "./server-side.ts";
 
-/** Both interfaces of one call: its request class makes bodies that belong to the call. */
+/** Both interfaces of one call: its classes make bodies that belong to the call. */
 export const httpOf = (context: CallContext) => {
   class CallRequest extends OutgoingRequest {
+    constructor(headers: Fields) {
+      super(context, headers);
+    }
+  }
+  class CallResponse extends OutgoingResponse {
     constructor(headers: Fields) {
       super(context, headers);
     }
@@ -29,7 +36,7 @@ export const httpOf = (context: CallContext) => {
     FutureTrailers,
     IncomingRequest,
     ResponseOutparam,
-    OutgoingResponse,
+    OutgoingResponse: CallResponse,
     httpErrorCode: (error: IoError): ErrorCode | undefined => {
       const code = IoError.codeOf(error);
       return code?.kind === "http" ? code.code : undefined;

@@ -1,8 +1,8 @@
 import type { CallContext } from "../call-context.ts";
 import { GuestError } from "../guest-error.ts";
-import { OutputStream } from "../streams.ts";
 import { denied, type ErrorCode } from "./error-code.ts";
 import { Fields } from "./fields.ts";
+import { OutgoingBody } from "./outgoing-body.ts";
 import { RequestBody } from "./request-body.ts";
 
 export type Method = { readonly tag: string; readonly val?: string };
@@ -117,38 +117,6 @@ export class OutgoingRequest implements Disposable {
     const text = Buffer.concat(values.map((value) => Buffer.from(value))).toString("latin1");
     if (values.length > 1 || !/^[0-9]{1,15}$/.test(text)) throw new GuestError(denied("the content-length header is not one whole number"));
     return Number(text);
-  }
-}
-
-/** `wasi:http/types`: the body of a request. Dropped without `finish`, its request does not count as sent. */
-export class OutgoingBody implements Disposable {
-  readonly #context: CallContext;
-  readonly #body: RequestBody;
-  #isTaken = false;
-
-  constructor(context: CallContext, body: RequestBody) {
-    this.#context = context;
-    this.#body = body;
-  }
-
-  static finish(body: OutgoingBody, trailers: Fields | undefined): void {
-    if (trailers !== undefined && Fields.entriesOf(trailers).length > 0) {
-      const reason: ErrorCode = { tag: "internal-error", val: "a request cannot have trailers here" };
-      body.#body.abort(reason);
-      throw new GuestError(reason);
-    }
-    const wrong = body.#body.finish();
-    if (wrong !== null) throw new GuestError(wrong);
-  }
-
-  write(): OutputStream {
-    if (this.#isTaken) throw plainFailure();
-    this.#isTaken = true;
-    return new OutputStream(this.#context, this.#body.sink());
-  }
-
-  [Symbol.dispose](): void {
-    this.#body.abort({ tag: "HTTP-protocol-error" });
   }
 }
 

@@ -3,6 +3,8 @@ import type { CallContext } from "../call-context.ts";
 import { IoError, type OutputSink } from "../streams.ts";
 import { Bell } from "./bell.ts";
 import type { ErrorCode } from "./error-code.ts";
+import { Fields } from "./fields.ts";
+import type { OutgoingBytes } from "./outgoing-body.ts";
 
 /** What is kept of a body before it has to be sent in pieces: small bodies go out whole, with their length. */
 const keptBytes = 64 * 1024;
@@ -13,7 +15,7 @@ const keptBytes = 64 * 1024;
  * Nothing is sent until the whole body is known, more than `keptBytes` have come, or the guest waits for the response; then `started` rings. A body that
  * began to be sent without its end known goes out in chunks.
  */
-export class RequestBody {
+export class RequestBody implements OutgoingBytes {
   readonly started = new Bell();
   readonly #context: CallContext;
   readonly #declaredLength: number | null;
@@ -50,8 +52,13 @@ export class RequestBody {
   }
 
   /** No more will come. Gives why the body is wrong, or null. */
-  finish(): ErrorCode | null {
+  finish(trailers?: Fields): ErrorCode | null {
     if (this.#state !== "open") return this.#failure;
+    if (trailers !== undefined && Fields.entriesOf(trailers).length > 0) {
+      const reason: ErrorCode = { tag: "internal-error", val: "a request cannot have trailers here" };
+      this.abort(reason);
+      return reason;
+    }
     if (this.#declaredLength !== null && this.#declaredLength !== this.#written) {
       const wrong: ErrorCode = { tag: "HTTP-request-body-size", val: BigInt(this.#written) };
       this.abort(wrong);
