@@ -17,10 +17,11 @@ import { KnownInterfaces } from "../../src/wit/known-interfaces.ts";
 export class MadeUpComponents implements ComponentStore {
   readonly #images = new Map<string, ComponentInterface>();
 
-  /** An image with these functions; its digest follows from its name alone. */
-  put(image: string, functions: readonly WitFunction[]): void {
+  /** An image with these functions, and these interfaces exported; its digest follows from its name alone. */
+  put(image: string, functions: readonly WitFunction[], ...exported: readonly string[]): void {
     const imports = [{ id: "wasi:http/outgoing-handler@0.2.6", kind: "instance", functions: ["handle"], resources: [] } as const];
-    this.#images.set(image, { imports, exports: [], functions, isAsynchronous: false, docs: { sources: [] } });
+    const exports = exported.map((id) => ({ id, kind: "instance" }) as const);
+    this.#images.set(image, { imports, exports, functions, isAsynchronous: false, docs: { sources: [] } });
   }
 
   /** As while its registry is away. */
