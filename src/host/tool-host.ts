@@ -137,6 +137,8 @@ export class ToolHost {
     if (taken.reach === undefined) return;
     this.#pool?.tell({ kind: "hop", reach: taken.reach });
     this.#watch?.tell({ kind: "hop", reach: taken.reach });
+    // Another pod of the server may have other tools.
+    this.#listing?.refresh();
   }
 
   /** What requests to an MCP server may show. */

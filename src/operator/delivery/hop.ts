@@ -1,4 +1,5 @@
 import { hkdfSync, type KeyObject } from "node:crypto";
+import { sha256Of } from "../../api/digest.ts";
 import { AmbitError } from "../../api/errors.ts";
 import type { HopDocument, HopReach } from "../../api/host.ts";
 import { hopOf, sandboxedComponents } from "../../grants/sandboxed-component.ts";
@@ -75,8 +76,11 @@ export const hopToDeliver = (deps: HopDeps, pod: HostPod): { readonly hop: HopTo
   return { hop: { reach }, changeInMs };
 };
 
-/** The server's pods that have their component, as notes on them say that hold: whoever writes others can't have a certificate for that pod. */
-const serversOf = ({ stores, root, hopPlaceOf, now }: HopDeps, { of }: HostPod, component: string): HopReach["servers"] =>
+/**
+ * The server's pods that have their component, as notes on them say that hold: whoever writes others can't have a certificate for that pod. A host tries them in this order, which is another
+ * for each pod of the bridge and stays where others come and go: so they share the work.
+ */
+const serversOf = ({ stores, root, hopPlaceOf, now }: HopDeps, { of, uid }: HostPod, component: string): HopReach["servers"] =>
   stores.pods
     .find("workload", keyText({ namespace: of.namespace, name: of.workload }))
     .flatMap((pod) => {
@@ -84,10 +88,11 @@ const serversOf = ({ stores, root, hopPlaceOf, now }: HopDeps, { of }: HostPod, 
       if (host?.of.component !== component || host.hop !== "server" || host.noted === undefined) return [];
       const identity = { podUid: host.uid, boot: host.noted.boot };
       if (!holds(() => verifyHostCertificate(host.noted?.certificate ?? "", root.hosts.certificate, identity, now()))) return [];
-      return [{ ...hopPlaceOf(host), serverName: hostServerName(identity) }];
+      return [{ rank: sha256Of(`${uid} ${host.uid}`), server: { ...hopPlaceOf(host), serverName: hostServerName(identity) } }];
     })
-    .sort((a, b) => (a.serverName < b.serverName ? -1 : 1))
-    .slice(0, mostServers);
+    .sort((a, b) => (a.rank < b.rank ? -1 : 1))
+    .slice(0, mostServers)
+    .map(({ server }) => server);
 
 const holds = (check: () => unknown): boolean => {
   try {

@@ -113,6 +113,22 @@ describe("what a host is given for its hop", () => {
     assert.equal(given(bridge, [], workload({ components: [component({ name: "issues-mcp" })] })), undefined);
   });
 
+  test("has the server's pods in an order of its own, that stays where others come and go", () => {
+    const names = ["a", "b", "c", "d", "e"];
+    const pods = names.map((name) => podOf(name, "issues-mcp", { annotations: noted(name) }));
+    const order = (of: string, among: readonly Pod[]): string[] => {
+      const bridge = podOf(of, "issues", { annotations: { [podAnnotations.hop]: "bridge" } });
+      return (given(bridge, among)?.reach?.servers ?? []).map(({ serverName = "" }) => serverName);
+    };
+    const whole = order("bridge-1", pods);
+    assert.equal(whole.length, names.length);
+    assert.deepEqual(
+      order("bridge-1", pods.slice(1)),
+      whole.filter((name) => !name.includes("uid-of-a.")),
+    );
+    assert.ok(["bridge-2", "bridge-3", "bridge-4"].some((bridge) => order(bridge, pods).join() !== whole.join()));
+  });
+
   const nobody: Record<string, Pod> = {
     "that has nothing yet": podOf("server", "issues-mcp", { annotations: server }),
     "that is on its way out": podOf("server", "issues-mcp", { annotations: noted("server"), deletionTimestamp: "2026-01-01T00:00:00Z" }),
