@@ -60,6 +60,15 @@ export const listed: readonly BuiltComponent[] = [
     docs: false,
   },
   example("github", httpClient),
+  // What it says of its tools it says over MCP.
+  {
+    kind: "rust",
+    output: `${examples}/mcp-server-component/issues-mcp.wasm`,
+    crate: "issues-mcp",
+    folder: `${examples}/mcp-server-component`,
+    shares: [httpClient],
+    docs: false,
+  },
   example("workspace-read", workspaceFiles),
   example("workspace-write", workspaceFiles),
   fixture("echo"),
@@ -78,6 +87,7 @@ export const listed: readonly BuiltComponent[] = [
   fixture("saying"),
   fixture("almanac"),
   fixture("conformance", { shares: [untypedWit], docs: false }),
+  fixture("serving", { docs: false }),
   fixture("faraway", { shares: [untypedWit], docs: false }),
   fixture("shifting", { shares: [untypedWit, workspaceFiles], docs: false }),
   { kind: "made-text", output: `${fixtures}/wat/nested-types.wasm`, source: "scripts/components/nested-types.ts", text: nestedTypesText },

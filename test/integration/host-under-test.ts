@@ -15,6 +15,8 @@ import { freshNonce, signTicket } from "../../src/tickets/ticket.ts";
 export interface HostUnderTest {
   readonly config: HostConfig;
   readonly boot: string;
+  /** Where a component that serves HTTP takes requests. */
+  readonly serving: string | null;
   readonly child: ChildProcess;
   /** Lines it printed after the first. */
   readonly lines: string[];
@@ -88,7 +90,7 @@ export const startHost = async (setup: HostSetup): Promise<HostUnderTest> => {
   const reader = createInterface({ input: child.stdout ?? process.stdin });
   const [first] = (await once(reader, "line")) as [string];
   reader.on("line", (line) => lines.push(line));
-  const { listening } = JSON.parse(first) as { listening: { port: number } };
+  const { listening, serving } = JSON.parse(first) as { listening: { port: number }; serving?: { port: number } };
   const url = `http://127.0.0.1:${listening.port}`;
 
   const request: HostUnderTest["request"] = async (method, path, body, headers = {}) => {
@@ -143,6 +145,7 @@ export const startHost = async (setup: HostSetup): Promise<HostUnderTest> => {
   return {
     config,
     boot,
+    serving: serving ? `http://127.0.0.1:${serving.port}` : null,
     child,
     lines,
     request,

@@ -31,8 +31,8 @@ export const relay = async (request: IncomingMessage, response: ServerResponse, 
   inward.start();
   const { reply } = await run({ kind: "serve", head, port: port2 });
   if (reply.kind === "failed") {
-    const wasOurs = outward.fail(reply.code, reply.ran);
-    if (wasOurs) log(`a request was not served: ${reply.code}: ${reply.text}`);
+    outward.fail(reply.code, reply.ran);
+    log(`a request was not served: ${reply.code}: ${reply.text}`);
   } else {
     // Its last messages are on their way; they come before the port closes.
     const why = await outward.ended;
@@ -105,19 +105,18 @@ class Outward {
         if (this.#response.destroyed) this.#settle(null);
         return;
       case "cut":
-        this.fail("Cut", true);
         this.#settle(message.why);
+        this.fail("Cut", true);
     }
   }
 
-  /** Ends a response that will never be whole: with a status if none was sent, else so that the client sees that it is cut. Whether there was anything left to end. */
-  fail(code: string, ran: boolean): boolean {
-    if (this.#hasEnded) return false;
+  /** Ends a response that will never be whole: with a status if none was sent, else so that the client sees that it is cut. */
+  fail(code: string, ran: boolean): void {
+    if (this.#hasEnded) return;
     this.#hasEnded = true;
     if (this.#response.headersSent) this.#response.destroy();
     else refuse(this.#response, ran ? (code === "Deadline" ? 504 : 500) : 503);
     this.#settle(code);
-    return true;
   }
 
   #write(bytes: Uint8Array): void {
