@@ -55,6 +55,13 @@ const changes: Record<string, { now: Partial<WorkloadSpec>; gone: string[] }> = 
     now: { components: [...servers, component({ name: "linear" })], mcpServers: [served("one")] },
     gone: ["linear"],
   },
+  "a component's name becomes a server's": {
+    now: {
+      components: servers.slice(0, 2),
+      mcpServers: [...(before.mcpServers ?? []), { ...remote("https://a.example/mcp"), name: "lister" }],
+    },
+    gone: ["lister"],
+  },
   "a component goes": { now: { ...before, components: servers.slice(0, 2) }, gone: ["lister"] },
 };
 for (const [name, { now, gone }] of Object.entries(changes)) {
