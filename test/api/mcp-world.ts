@@ -10,7 +10,9 @@ import { toolListing } from "../../src/grants/listing.ts";
 import type { ClusterClient } from "../../src/kube/client.ts";
 import { type ClusterObject, objectPath, type ResourceType } from "../../src/kube/object.ts";
 import { deployments, namespaces, pods, toolGrants, workloads } from "../../src/kube/resource-types.ts";
-import { egressOf } from "../../src/operator/egress/egress.ts";
+import type { ComponentStore } from "../../src/operator/component-store.ts";
+import type { OperatorContext, Runs } from "../../src/operator/context.ts";
+import { type Egress, egressOf } from "../../src/operator/egress/egress.ts";
 import { defaultEgressSettings } from "../../src/operator/egress/settings.ts";
 import type { ClusterToolGrant, ClusterWorkload } from "../../src/operator/kinds.ts";
 import { componentLabels, podAnnotations } from "../../src/operator/names.ts";
@@ -43,6 +45,8 @@ export class McpWorld implements AsyncDisposable {
   readonly workload = "issues";
   readonly entry: string;
   readonly components = new MadeUpComponents();
+  /** Where images come from; by default made up. */
+  store: ComponentStore = this.components;
   readonly grantName: string;
   readonly client: ClusterClient;
   readonly #server: ApiServer;
@@ -75,16 +79,21 @@ export class McpWorld implements AsyncDisposable {
     return this.#operator?.failures ?? [];
   }
 
-  /** One that starts anew remembers no listing. */
-  async startOperator(bridge: Sha256Digest = bridgeDigest): Promise<void> {
+  /** One that starts anew remembers no listing. `more` are controllers besides. */
+  async startOperator(
+    bridge: Sha256Digest = bridgeDigest,
+    rootKey = "cm9vdA==",
+    more: (context: OperatorContext, egress: Egress) => readonly Runs[] = () => [],
+  ): Promise<void> {
     await this.#operator?.[Symbol.asyncDispose]();
     this.listings = new ToolListings();
-    this.#operator = await runControllers(this.client, withBridge(this.components, bridge), (context) => {
+    this.#operator = await runControllers(this.client, withBridge(this.store, bridge), (context) => {
       const ask = async () => [{ address: "8.8.8.8", ttl: 60 }];
       const converge = { ...defaultEgressSettings.converge, settleMs: 10 };
       const egress = egressOf(context, { settings: { ...defaultEgressSettings, converge }, ask });
-      const settings = { image: "ambit:test", pullPolicy: "IfNotPresent", pullSecrets: [], rootKey: "cm9vdA==" } as const;
-      return [egress, workloadController(context, settings, egress, this.listings), ...toolGrantControllers(context, this.listings)];
+      const settings = { image: "ambit:test", pullPolicy: "IfNotPresent", pullSecrets: [], rootKey } as const;
+      const workload = workloadController(context, settings, egress, this.listings);
+      return [egress, workload, ...toolGrantControllers(context, this.listings), ...more(context, egress)];
     });
   }
 
