@@ -8,7 +8,7 @@ import { Invalid, Refused } from "../api/errors.ts";
 import type { ToolGrant } from "../api/generated/toolgrant.ts";
 import type { JsonValue } from "../api/json.ts";
 import { componentName, findTool } from "../grants/granted-tool.ts";
-import { folderOfWorkloads } from "../local/look.ts";
+import { folderOfWorkloads, type Look } from "../local/look.ts";
 import { seenComponent } from "../local/observe.ts";
 import { loadManifests } from "../manifests/load.ts";
 import { problemText } from "../manifests/problem.ts";
@@ -25,13 +25,24 @@ interface ApproveOptions extends ApprovalOptions, LookOptions {
   readonly json?: boolean;
 }
 
-/** Approves the grants of each file, one file after the other. */
+/** Approves the grants of each file, one file after the other. A component that lists its tools is asked for them once, however many files there are. */
 export const approveFiles = async (terminal: Terminal, files: readonly string[], options: ApproveOptions): Promise<void> => {
-  for (const file of files) await approveFile(terminal, file, options);
+  const looks = new Map<string, Look>();
+  const lookAt = async (folder: string): Promise<Look> => {
+    const found = looks.get(folder) ?? (await look(terminal, folder, options));
+    looks.set(folder, found);
+    return found;
+  };
+  for (const file of files) await approveFile(terminal, file, options, lookAt);
 };
 
 /** Shows each grant of a file as the model will read it, asks, and writes the reviews into the file: all of them, or none where one is refused. */
-const approveFile = async (terminal: Terminal, file: string, options: ApproveOptions): Promise<void> => {
+const approveFile = async (
+  terminal: Terminal,
+  file: string,
+  options: ApproveOptions,
+  lookAt: (folder: string) => Promise<Look>,
+): Promise<void> => {
   const path = resolve(terminal.folder, file);
   const text = await readFile(path, "utf8").catch((cause: unknown) => {
     throw new Invalid("FileUnreadable", `the file ${file} cannot be read`, undefined, { cause });
@@ -45,7 +56,7 @@ const approveFile = async (terminal: Terminal, file: string, options: ApproveOpt
     throw new Invalid("GrantMissing", `${file} has no ToolGrant${options.grant === undefined ? "" : ` named ${options.grant}`}`);
 
   const folder = options.folder ? resolve(terminal.folder, options.folder) : await folderOfWorkloads(path, wanted);
-  const found = await look(terminal, folder, options);
+  const found = await lookAt(folder);
   const reviewer = options.reviewer ?? (await reviewerName(terminal.folder));
   const documents = parseAllDocuments(text, { compat: "yaml-1.1" }) as Document[];
   const approved: string[] = [];

@@ -1,17 +1,19 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
+import { json, text } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
-import { bridgeTo } from "../integration/bridge-under-test.ts";
+import { type ClientContext, callByBridge } from "./bridge-client.ts";
 import { type Revision, revisions, suiteFolder } from "./official-suite.ts";
 
-const client = fileURLToPath(new URL("bridge-client.ts", import.meta.url));
+const command = fileURLToPath(new URL("bridge-client-command.ts", import.meta.url));
 
 /** What the suite has for clients that does not apply to the bridge, and why. */
 const notApplicable: Readonly<Record<string, string>> = {
@@ -34,23 +36,32 @@ const cases = (
 
 describe("the bridge as a client in MCP's official conformance suite", { concurrency: 3 }, () => {
   let folder: string;
+  let control: Server;
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), "ambit-conformance-"));
-    const cacheFolder = join(folder, "cache");
-    await mkdir(cacheFolder);
-    // Compiled once, not by the first three at a time.
-    const nobody = await bridgeTo("127.0.0.1:9", { config: { cacheFolder } });
-    await nobody.stop();
+    control = createServer(async (request, response) => {
+      const { url, context } = (await json(request)) as { url: string; context: ClientContext };
+      await callByBridge(url, context).then(
+        () => response.end(),
+        (error) => response.writeHead(500).end(String(error)),
+      );
+    }).listen(0, "127.0.0.1");
+    await once(control, "listening");
+    // The bridge is compiled once, not by the first three hosts at a time.
+    await (await bridgeTo("127.0.0.1:9")).stop();
   });
-  after(() => rm(folder, { recursive: true, force: true }));
+  after(async () => {
+    control.close();
+    await rm(folder, { recursive: true, force: true });
+  });
 
   for (const { revision, scenario } of cases) {
     it(`passes ${scenario} of ${revision}, without a warning`, async () => {
       const results = join(folder, revision, scenario);
-      const args = ["client", "--command", `${process.execPath} ${client}`, "--scenario", scenario, "--spec-version", revision];
+      const args = ["client", "--command", `${process.execPath} ${command}`, "--scenario", scenario, "--spec-version", revision];
       const child = spawn(process.execPath, [join(suiteFolder, "dist", "index.js"), ...args, "--output-dir", results], {
         stdio: ["ignore", "pipe", "ignore"],
-        env: { ...process.env, BRIDGE_CACHE: join(folder, "cache") },
+        env: { ...process.env, CLIENT_CONTROL: `http://127.0.0.1:${(control.address() as AddressInfo).port}/` },
       });
       const [said] = await Promise.all([text(child.stdout), once(child, "close")]);
       const [written] = await readdir(results);

@@ -1,12 +1,8 @@
 import type { JsonObject, JsonValue } from "../../src/api/json.ts";
 import { type Bridged, bridgeTo, type Told } from "../integration/bridge-under-test.ts";
 
-/**
- * The bridge as a client for MCP's conformance suite, which runs this with the address of its server as the last argument. It calls what the suite's context asks for, or
- * every tool with arguments after its schema. `BRIDGE_CACHE` is where hosts keep what they compiled.
- */
-
-interface Context {
+/** What a scenario of MCP's conformance suite asks of a client. */
+export interface ClientContext {
   readonly toolCalls?: readonly { readonly name: string; readonly arguments?: object }[];
 }
 
@@ -26,19 +22,25 @@ const examples = (listedSchema: JsonObject | undefined): Readonly<Record<string,
   array: [],
 });
 
-const { port, pathname } = new URL(process.argv.at(-1) ?? "");
-const { toolCalls } = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? "{}") as Context;
-const cacheFolder = process.env.BRIDGE_CACHE;
+/**
+ * The bridge as a client of the server at `url`: it calls what the scenario asks for, or every tool with arguments after its schema.
+ */
+export const callByBridge = async (url: string, { toolCalls }: ClientContext): Promise<void> => {
+  const { port, pathname } = new URL(url);
+  const bridged = await bridgeTo(`127.0.0.1:${port}`, { path: pathname });
+  try {
+    const { tools } = await listed(bridged);
+    for (const tool of tools) {
+      const other = tools.find(({ name }) => name !== tool.name)?.inputSchema;
+      const asked = toolCalls?.filter(({ name }) => name === tool.name) ?? [{ arguments: argumentsFor(tool.inputSchema, other) }];
+      for (const call of asked) await bridged.call(tool.name, call.arguments);
+    }
+  } finally {
+    await bridged.stop();
+  }
+};
 
-const bridged = await bridgeTo(`127.0.0.1:${port}`, { path: pathname, ...(cacheFolder && { config: { cacheFolder } }) });
-const { tools } = await listed(bridged);
-const argumentsFor = ({ name, inputSchema }: (typeof tools)[number]): object => {
-  const other = tools.find((one) => one.name !== name)?.inputSchema;
-  const { properties = {} } = inputSchema as { properties?: Readonly<Record<string, { readonly type?: string }>> };
+const argumentsFor = (schema: JsonObject, other: JsonObject | undefined): object => {
+  const { properties = {} } = schema as { properties?: Readonly<Record<string, { readonly type?: string }>> };
   return Object.fromEntries(Object.entries(properties).map(([key, { type }]) => [key, examples(other)[type ?? "string"]]));
 };
-for (const tool of tools) {
-  const asked = toolCalls?.filter(({ name }) => name === tool.name) ?? [{ arguments: argumentsFor(tool) }];
-  for (const call of asked) await bridged.call(tool.name, call.arguments);
-}
-await bridged.stop();

@@ -1,25 +1,9 @@
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { prepareFolder, token } from "../support/served-folder.ts";
-import { type Bridged, bridgePath, bridgeTo, reachOf, type ServerProcess, startServer } from "./bridge-under-test.ts";
+import { type Bridged, bridgeTo, type ServerProcess, startServer } from "./bridge-under-test.ts";
 
 const hostileServer = fileURLToPath(new URL("../fixtures/mcp-servers/hostile.ts", import.meta.url));
-
-const changingServer = fileURLToPath(new URL("../fixtures/mcp-servers/changing.ts", import.meta.url));
-
-/** A bridge to a server that never gives its list. */
-const neighbour = `apiVersion: ambit.dev/v1alpha1
-kind: Workload
-metadata: {name: neighbour, namespace: agents}
-spec:
-  components:
-  - name: bridge
-    image: file:tool.wasm
-    localResources: {allowedHosts: ["http://neighbour.test"], environment: {config: {MCP_URL: "http://neighbour.test/lists/never"}}}
-`;
 
 /** What a host says of a list that the server answers so, by the last part of its path. */
 const faults: Record<string, { code: string; message: RegExp }> = {
@@ -117,7 +101,16 @@ describe("a bridge to a server that means harm", () => {
         ["__proto__", "constructor", "good", "l\u043e\u043ek_alike", "remote", "slow_pattern", "with.dots"],
       );
       const reasons = new Map(heard?.notOffered.map(({ name, reason }) => [name, reason]));
-      assert.deepEqual([...reasons.keys()].sort(), ["", "line\nbreak", "list_schema", "n".repeat(128), "no_schema", "twice", "wordy", "wrong_header"]);
+      assert.deepEqual([...reasons.keys()].sort(), [
+        "",
+        "line\nbreak",
+        "list_schema",
+        "n".repeat(128),
+        "no_schema",
+        "twice",
+        "wordy",
+        "wrong_header",
+      ]);
       assert.match(reasons.get("twice") ?? "", /same name/);
       assert.match(reasons.get("wordy") ?? "", /20000 characters/);
       assert.match(reasons.get("wrong_header") ?? "", /only a string, an integer or a boolean travels in a header/);
@@ -160,24 +153,23 @@ describe("a bridge to a server that means harm", () => {
     });
   });
 
-  it("delays nobody else in ambit up: another server's tool is offered and called", async (t) => {
-    const good = await startServer(changingServer);
-    t.after(() => good.stop());
-    const folder = await prepareFolder(bridgePath, () => true, 1000, reachOf(good.target));
-    t.after(() => folder.remove());
-    await writeFile(join(folder.manifests, "neighbour.yaml"), neighbour);
-    const up = await folder.start("--resolve", `neighbour.test:80=${server.target}`);
-    t.after(() => up.stop());
-    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
-    const body = JSON.stringify({ name: "nothing", arguments: {} });
-    const answer = (await (await fetch(`${up.url}/v1/calls`, { method: "POST", headers, body })).json()) as { outcome: string };
-    assert.equal(answer.outcome, "ok");
+  describe("to those who listen for changes", { concurrency: 3 }, () => {
+    for (const name of ["never", "other-things", "changes", "malformed-events", "one-line"]) {
+      it(`is listed and called all the same: ${name}`, async (t) => {
+        const bridged = await bridgeTo(server.target, { path: `/watches/${name}` });
+        t.after(() => bridged.stop());
+        for (let call = 0; call < 3; call++) assert.equal((await bridged.call("fine")).body.text, "Fine.");
+        const first = await bridged.ask();
+        assert.equal(first.fault, null);
+        assert.ok(bridged.host.residentBytes() < 400 << 20, `${bridged.host.residentBytes() >> 20} MiB`);
+      });
+    }
   });
 
   it("never sent a call twice, nor anything to where it was redirected", async () => {
     const heard = (await (await fetch(`http://${server.target}/heard`)).json()) as { method: string; path: string; host: string }[];
-    assert.ok(heard.every(({ host, path }) => (host === "localhost" || host === "neighbour.test") && /^\/(lists|calls)/.test(path)));
-    const wanted = Object.keys(answers).length + 1 + 3;
+    assert.ok(heard.every(({ host, path }) => host === "localhost" && /^\/(lists|calls|watches)/.test(path)));
+    const wanted = Object.keys(answers).length + 1 + 3 + 5 * 3;
     assert.equal(heard.filter(({ method }) => method === "tools/call").length, wanted);
   });
 });
