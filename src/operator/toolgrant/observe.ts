@@ -6,7 +6,7 @@ import { digestOfDefinitionText } from "../../grants/definition.ts";
 import { toolOfDefinition } from "../../grants/definition-function.ts";
 import { componentName, findTool } from "../../grants/granted-tool.ts";
 import type { Observed, ObservedCode, Reason } from "../../grants/judge.ts";
-import { reachOf } from "../../grants/reach.ts";
+import { reachOf, reachWithin, readPodReach } from "../../grants/reach.ts";
 import { componentOfTool, type SandboxedComponent, serverOf } from "../../grants/sandboxed-component.ts";
 import { abortScope } from "../../kube/abort-scope.ts";
 import type { Clock } from "../../kube/clock.ts";
@@ -138,13 +138,22 @@ const stillRunning = async (
   return codes.length > 0 ? { observed: { codes }, images: new Map(images) } : null;
 };
 
-/** The same tools again for each code of their server that pods have and the Workload doesn't name. */
+/** The same tools again for each code that pods of their server have and the Workload doesn't name, and for what pods were made to touch that the Workload doesn't say. */
 const withServers = (codes: readonly ObservedCode[], pods: readonly Pod[]): ObservedCode[] => {
-  const served = pods
-    .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-    .map(({ metadata }) => metadata.annotations?.[podAnnotations.delivered] ?? "");
-  const others = [...new Set(served)].filter(isSha256Digest);
-  return codes.flatMap((code) => [code, ...others.filter((other) => other !== code.code).map((other) => ({ ...code, code: other }))]);
+  const serving = pods.flatMap(({ metadata: { annotations = {}, deletionTimestamp } }) => {
+    const delivered = annotations[podAnnotations.delivered] ?? "";
+    if (deletionTimestamp !== undefined || !isSha256Digest(delivered)) return [];
+    return [{ delivered, reach: annotations[podAnnotations.reach] ?? "" }];
+  });
+  const kinds = [...new Map(serving.map((pod) => [JSON.stringify(pod), pod])).values()];
+  return codes.flatMap((code) => [
+    code,
+    ...kinds.flatMap(({ delivered, reach: text }) => {
+      const reach = { ...(readPodReach(text) ?? code.reach), imports: code.reach.imports };
+      const isNamed = delivered === code.code && reachWithin(reach, code.reach).length === 0;
+      return isNamed ? [] : [{ ...code, code: delivered, reach }];
+    }),
+  ]);
 };
 
 const isCode = (code: string | undefined): code is Sha256Digest | "any" => code === "any" || (code !== undefined && isSha256Digest(code));

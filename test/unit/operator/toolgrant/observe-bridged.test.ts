@@ -79,6 +79,22 @@ for (const [name, { pods, codes }] of Object.entries(served2)) {
   });
 }
 
+test("what pods of the server were made to touch counts where it is more than the Workload says", async () => {
+  const made = (...hosts: string[]): Pod => {
+    const pod = podOf(now);
+    const annotations = { ...pod.metadata.annotations, [podAnnotations.reach]: JSON.stringify({ hosts, volumes: [], secrets: [] }) };
+    return { ...pod, metadata: { ...pod.metadata, annotations } };
+  };
+  const { observed } = await observe([made("api.example.com"), made(), made("api.example.com", "more.example.com")]);
+  assert.deepEqual(
+    observed.codes.map(({ code, reach }) => [code, reach.hosts]),
+    [
+      [now, ["api.example.com"]],
+      [now, ["api.example.com", "more.example.com"]],
+    ],
+  );
+});
+
 test("while the server's registry is away, what was observed goes on, with the code that pods have", async () => {
   const facts = {
     digest: definitionDigest(tool),
