@@ -7,5 +7,6 @@ export const incomingHandlerExport = ({ exports }: Pick<ComponentInterface, "exp
 /** What is said of a component that is named as an MCP server and does not serve; one sentence without a full stop. */
 export const servesNoHttp = {
   code: "ServesNoHttp",
-  message: "it is named as an MCP server, and does not export wasi:http/incoming-handler@0.2: name another component, or take it out of mcpServers",
+  message:
+    "it is named as an MCP server, and does not export wasi:http/incoming-handler@0.2: name another component, or take it out of mcpServers",
 } as const;
