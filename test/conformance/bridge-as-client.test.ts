@@ -10,6 +10,7 @@ import { json, text } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
+import { bridgeTo } from "../integration/bridge-under-test.ts";
 import { type ClientContext, callByBridge } from "./bridge-client.ts";
 import { type Revision, revisions, suiteFolder } from "./official-suite.ts";
 
