@@ -262,6 +262,11 @@ describe("a component of a Workload that is an MCP server", { skip }, () => {
   test("with code that was not reviewed is withheld, and as long as a pod may answer that has it", async () => {
     const reviewed = world.components.digestOf(imageOf("server"));
     await world.runPod("bridge", entry, bridgeDigest);
+    const waits = await world.grantIs(
+      "Active",
+      (grant) => grant.status?.conditions?.some(({ message }) => /issues-mcp/.test(message)) === true,
+    );
+    assert.equal(reasonOf(waits), "NoReadyHost");
     await world.runPod("server", component, reviewed);
     await world.grantIs("Active", (grant) => reasonOf(grant) === "Active");
     await put(other);

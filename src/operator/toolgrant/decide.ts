@@ -19,6 +19,8 @@ export interface SeenGrant {
   readonly farSide: FarSide;
   /** Code that ready pods of the component run, by sha256. */
   readonly running: ReadonlySet<string>;
+  /** The component that its bridge calls, where that has no ready pod. */
+  readonly silentServer?: string;
   /** Live grants under the same declared name. */
   readonly rivals: readonly ClusterToolGrant[];
   /** The annotation `ambit.dev/accepts-grants-from` by namespace. */
@@ -157,15 +159,13 @@ const progress = (seen: SeenGrant, phase: Phase, reasons: readonly Reason[], { c
     const waits = seen.farSide.passing !== undefined;
     return state("False", waits, !waits, first?.code ?? phase, said(reasons));
   }
+  const { workload } = seen.grant.spec.tool;
   if (!components.some((digest) => seen.running.has(digest))) {
-    return state(
-      "False",
-      true,
-      false,
-      "NoReadyHost",
-      `no ready pod of ${seen.grant.spec.tool.workload}/${componentName(seen.grant.spec.tool)} runs the approved code`,
-    );
+    const message = `no ready pod of ${workload}/${componentName(seen.grant.spec.tool)} runs the approved code`;
+    return state("False", true, false, "NoReadyHost", message);
   }
+  if (seen.silentServer !== undefined)
+    return state("False", true, false, "NoReadyHost", `no pod of the MCP server's component ${workload}/${seen.silentServer} is ready`);
   return state("True", false, false, "Active", "it is as it was reviewed, and ready pods run the approved code");
 };
 

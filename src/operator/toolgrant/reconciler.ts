@@ -55,16 +55,12 @@ const gather = async (deps: ToolGrantDeps, key: ObjectKey, signal: AbortSignal):
     stores.pods.find("workload", workload).filter(({ metadata }) => metadata.labels?.[labels.component] === component);
   const pods = podsOf(componentName(tool));
   const server = spec && bridge && serverOf(spec, bridge);
-  const farSide = await observeTool(
-    reader,
-    grant,
-    stores.workloads.get(workload),
-    { own: pods, server: server ? podsOf(server.name) : [] },
-    signal,
-  );
+  const serverPods = server ? podsOf(server.name) : [];
+  const farSide = await observeTool(reader, grant, stores.workloads.get(workload), { own: pods, server: serverPods }, signal);
   return {
     grant,
     farSide,
+    ...(server && !serverPods.some(isReady) ? { silentServer: server.name } : {}),
     running: new Set(pods.filter(isReady).flatMap(({ metadata }) => metadata.annotations?.[podAnnotations.delivered] ?? [])),
     rivals: [grant, ...stores.toolGrants.find("declaredName", declaration.name).filter((other) => other !== grant && isLive(other))],
     acceptances: acceptancesFor(stores, grant),

@@ -60,6 +60,13 @@ const cases: Record<
     stalled: "False",
     components: [code],
   },
+  "a live grant whose MCP server has no ready pod waits for one": {
+    seen: seen(approved(), [serving(code)], { silentServer: "issues-mcp" }),
+    phase: "Active",
+    ready: ["False", "NoReadyHost"],
+    stalled: "False",
+    components: [code],
+  },
   "new code that was not reviewed is not approved beside the old": {
     seen: seen(approved(), [serving(otherCode), serving(code)]),
     phase: "Active",
