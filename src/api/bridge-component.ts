@@ -4,4 +4,4 @@ import type { Sha256Digest } from "./digest.ts";
 export const bridgeImage = "ambit:mcp-bridge";
 
 /** sha256 of the bridge's bytes, `src/bridge/mcp-bridge.wasm`. `npm run build:examples` writes it when it builds them. */
-export const bridgeDigest: Sha256Digest = "sha256:064acf23c46d0ed715501d8c6748c3a42eff9caee64a3710ddccc8cbe9d87e35";
+export const bridgeDigest: Sha256Digest = "sha256:8a4c7d81b585f5b06be406993990bb35fec1a3a1df6460ba7ae34ecc93e50718";

@@ -242,7 +242,11 @@ pub fn answer_to(
                 resumed += 1;
                 let retry_ms = incoming.retry_ms;
                 subscribe_duration(retry_ms.min(MAX_RETRY_MS) * 1_000_000).block();
-                *incoming = resume(&last_event)?;
+                // The request was taken: whatever is wrong with the stream now, it may have run.
+                *incoming = resume(&last_event).map_err(|fault| Fault::Lost(format!("the server's answer is not to be had any more: {fault}")))?;
+                if incoming.status() != 200 {
+                    return Err(Fault::Lost(format!("the server's answer is not to be had any more: it answered with status {}", incoming.status())));
+                }
                 incoming.retry_ms = retry_ms;
             }
             _ if status == 200 => return Err(Fault::Lost("the server's answer ended before it came to the result".into())),
