@@ -25,6 +25,8 @@ export interface HostConfig {
   /** Embedded only: private address ranges that may be dialled, as CIDRs. */
   readonly privateRanges?: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
+  /** Folders whose files become variables of the guest besides; what is in a later one wins, and all of them win over `environment`. */
+  readonly secretFolders?: readonly HostSecretFolder[];
   readonly mounts: readonly HostMount[];
   readonly limits: HostLimits;
   /** Where a component that serves HTTP takes the requests of its bridge (`HopDocument.accept`); such a host takes no calls. */
@@ -35,6 +37,15 @@ export interface HostConfig {
   readonly callsPerInstance: number;
   /** Folder for the component's bytes and what was compiled from them; the only place the process may write besides its mounts. */
   readonly cacheFolder: string;
+}
+
+export interface HostSecretFolder {
+  /** For messages. */
+  readonly name: string;
+  /** Folder on this machine, with one file for each variable or header; that of a volume of kubelet's is one. */
+  readonly folder: string;
+  /** `environment`: a file is the variable of its name. `headers`: it is a header that the bridge to an MCP server sends. */
+  readonly as: "environment" | "headers";
 }
 
 export interface HostMount {

@@ -76,6 +76,14 @@ export class ChangeWatch {
     this.#seat?.post(whereabouts);
   }
 
+  /** Watches in a new instance: what the one before was given is another now. */
+  renew(): void {
+    if (this.#isClosed) return;
+    this.#failures = 0;
+    if (this.#seat !== undefined) void this.#seat.end(failures.ended("what it was given has changed"));
+    else this.#again();
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#ping);

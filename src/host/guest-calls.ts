@@ -26,6 +26,8 @@ export interface GuestImports {
   served(call: ServedCall, responseBytes: number): Served;
   /** What the call that began at `since`, by `performance.now()`, has used up; null where that is nothing. */
   useSince(since: number): HostUse | null;
+  /** Whether what it was given is what an instance made now would get. */
+  isCurrent(): boolean;
   /** Ends what the instance still holds: sockets, files. */
   dispose(): void;
 }
@@ -180,7 +182,7 @@ export class GuestCalls {
     const { limits } = this.#deps;
     let instance: LiveInstance;
     try {
-      instance = this.#ready.pop() ?? this.#make();
+      instance = this.#takeReady() ?? this.#make();
     } catch (error) {
       return { kind: "failed", ...this.startFailure(error), ran: true };
     }
@@ -202,6 +204,15 @@ export class GuestCalls {
       this.#abandon(instance);
       return withUse({ kind: "failed", ...failureOf(error, memory, limits.resultBytes), ran: true }, use);
     }
+  }
+
+  /** An instance that was made, or has served, before a secret became another is not used any more. */
+  #takeReady(): LiveInstance | undefined {
+    for (let instance = this.#ready.pop(); instance !== undefined; instance = this.#ready.pop()) {
+      if (instance.held.isCurrent()) return instance;
+      this.#end(instance);
+    }
+    return undefined;
   }
 
   #keepOrEnd(instance: LiveInstance): void {

@@ -4,6 +4,7 @@ import type { WitImport } from "../api/wit.ts";
 
 import { parseAllowedHost } from "../egress/allowed-host.ts";
 import { type AddressTable, type Resolver, systemResolver, tableResolver } from "../egress/resolver.ts";
+import { GuestEnvironments } from "./given/environment.ts";
 import type { GuestImports } from "./guest-calls.ts";
 import type { GuestLine } from "./wasi/call-context.ts";
 import { createWasi } from "./wasi/create.ts";
@@ -27,12 +28,14 @@ export const guestImports = (setup: WasiSetup, imports: readonly WitImport[], lo
   const hop = hopAuthority === null ? null : { authority: hopAuthority, reach: () => reach };
   const granted = hop ? [...setup.allowedHosts, `http://${hop.authority}`] : setup.allowedHosts;
   const allowedHosts = granted.map((entry) => parseAllowedHost(entry, { allowAny: true }));
-  const { environment, mounts } = setup;
+  const { mounts } = setup;
+  const environments = new GuestEnvironments(setup);
   return {
     make: () => {
+      const { variables: environment, isCurrent } = environments.now();
       const wasi = createWasi({ environment, mounts, allowedHosts, dial, hop, log });
       const { renew, served, useSince, dispose } = wasi;
-      return { imports: wasi.importsFor(imports), renew, served, useSince, dispose };
+      return { imports: wasi.importsFor(imports), renew, served, useSince, isCurrent, dispose };
     },
     dialOnly: (addresses) => {
       table = new Map(Object.entries(addresses));

@@ -34,6 +34,7 @@ export const loadComponent = async (config: HostConfig, cache: CompiledCache, co
     ready: 1,
     wasi: {
       environment: config.environment,
+      secretFolders: config.secretFolders ?? [],
       mounts: config.mounts,
       allowedHosts: config.allowedHosts,
       resolver: config.resolver,

@@ -20,14 +20,20 @@ export const engineFlags: readonly string[] = [
 ];
 
 /**
- * The flags of Node under which a host runs, the same in a pod and as a child of the embedded runtime: no file but Ambit's own code, the cache and the
- * mounts, no child process, no native addon, no inspector, no code from strings.
+ * The flags of Node under which a host runs, the same in a pod and as a child of the embedded runtime: no file but Ambit's own code, the cache, the
+ * mounts and, to read, the folders of secrets, no child process, no native addon, no inspector, no code from strings.
  */
-export const hostArguments = (config: Pick<HostConfig, "cacheFolder" | "mounts">): string[] => [
+export const hostArguments = (config: Pick<HostConfig, "cacheFolder" | "mounts" | "secretFolders">): string[] => [
   "--permission",
   "--allow-worker",
   "--allow-net",
-  ...[packageFolder, dependencyFolder, config.cacheFolder, ...pathsForMounts(config.mounts).read].map((path) => `--allow-fs-read=${path}`),
+  ...[
+    packageFolder,
+    dependencyFolder,
+    config.cacheFolder,
+    ...pathsForMounts(config.mounts).read,
+    ...(config.secretFolders ?? []).map(({ folder }) => folder),
+  ].map((path) => `--allow-fs-read=${path}`),
   ...[config.cacheFolder, ...pathsForMounts(config.mounts).write].map((path) => `--allow-fs-write=${path}`),
   "--disallow-code-generation-from-strings",
   `--wasm-max-mem-pages=${maxMemoryPages}`,

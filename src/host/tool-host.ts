@@ -11,6 +11,7 @@ import { tryCanary } from "./canary.ts";
 import { ChangeWatch } from "./change-watch.ts";
 import { CompiledCache } from "./compiled-cache.ts";
 import { type DeliveredHop, Deliveries, ed25519PublicKey } from "./delivery.ts";
+import { GivenWatch } from "./given/watch.ts";
 import { ListingKeeper } from "./listing-keeper.ts";
 import { loadComponent } from "./load-component.ts";
 import type { ServedCall } from "./serving/served-messages.ts";
@@ -69,6 +70,7 @@ export class ToolHost {
   #pool: WorkerPool | undefined;
   #listing: ListingKeeper | undefined;
   #watch: ChangeWatch | undefined;
+  #given: GivenWatch | undefined;
   #loading: Promise<void> | undefined;
   #isClosing = false;
 
@@ -220,6 +222,7 @@ export class ToolHost {
   async close(graceMs: number): Promise<void> {
     this.#isClosing = true;
     this.#listing?.close();
+    this.#given?.close();
     await this.#watch?.close();
     await this.#pool?.close(graceMs);
   }
@@ -241,7 +244,14 @@ export class ToolHost {
     await pool.start();
     await afterwards();
     this.#pool = pool;
+    this.#given = new GivenWatch(this.#config, { changed: () => this.#renew(), say: (text) => this.say(text) });
     if (untypedExport(setup.component) !== null) this.#keepListing(pool, setup);
+  }
+
+  /** Calls see by themselves that a secret is another; what may have failed by the old one is tried again. */
+  #renew(): void {
+    this.#watch?.renew();
+    this.#listing?.refresh();
   }
 
   #whereabouts(): Whereabouts[] {

@@ -1,4 +1,4 @@
-import type { HopReach, HostLimits, HostMount, HostUse } from "../api/host.ts";
+import type { HopReach, HostLimits, HostMount, HostSecretFolder, HostUse } from "../api/host.ts";
 import type { ComponentInterface } from "../api/wit.ts";
 import type { MemoryPages } from "./core-module.ts";
 import type { Failure } from "./failure.ts";
@@ -23,6 +23,7 @@ export interface WorkerSetup {
 
 export interface WasiSetup {
   readonly environment: Readonly<Record<string, string>>;
+  readonly secretFolders: readonly HostSecretFolder[];
   readonly mounts: readonly HostMount[];
   readonly allowedHosts: readonly string[];
   readonly resolver: "table" | "system";
