@@ -1,6 +1,6 @@
 import { isIPv6 } from "node:net";
 import { hostPort, labels, podAnnotations } from "../api/cluster-names.ts";
-import { isSha256Digest, type Sha256Digest } from "../api/digest.ts";
+import { isSha256Digest } from "../api/digest.ts";
 import { AmbitError } from "../api/errors.ts";
 import type { ToolGrantSpec } from "../api/generated/toolgrant.ts";
 import { canonicalJson } from "../api/json.ts";
@@ -29,16 +29,19 @@ const longestCallMs = 15 * 60_000;
  */
 export const offeredGrant = ({ metadata, spec, status }: GrantObject, before: LiveGrant | null = null): LiveGrant | null => {
   const { review } = spec;
-  const { text, digest } = status?.observed ?? {};
+  const { text, digest, code: behindBridge } = status?.observed ?? {};
   if (status?.phase !== "Active" || metadata.deletionTimestamp !== undefined || !review || text === undefined) return null;
   const grant = grantDigest(spec);
   const definition = digestOfDefinitionText(text);
   if (review.grant !== grant || review.definition !== definition || digest !== definition) return null;
   const isJudged = status.observedGeneration !== undefined && status.observedGeneration === metadata.generation;
   if (!isJudged && !(before?.grant === grant && before.definition === definition && hasSameReach(before.spec, spec))) return null;
-  const reviewed = (code: string): code is Sha256Digest =>
-    isSha256Digest(code) && (review.component.includes("any") || review.component.includes(code));
-  const components = (status.components ?? []).filter(reviewed);
+  const isReviewed = (code: string | undefined): boolean =>
+    review.component.includes("any") || (code !== undefined && review.component.includes(code));
+  // What runs is a bridge, where a server's code was reviewed.
+  const components = (status.components ?? [])
+    .filter(isSha256Digest)
+    .filter((code) => isReviewed(spec.tool.mcpServer === undefined ? code : behindBridge));
   if (components.length === 0) return null;
   try {
     const fn = toolOfDefinition(text);
