@@ -5,7 +5,13 @@ import { createInterface } from "node:readline";
 export interface AuditedRequest {
   readonly verb: string;
   readonly user: { readonly username: string };
-  readonly objectRef?: { readonly resource?: string; readonly subresource?: string; readonly namespace?: string; readonly name?: string };
+  readonly objectRef?: {
+    readonly apiGroup?: string;
+    readonly resource?: string;
+    readonly subresource?: string;
+    readonly namespace?: string;
+    readonly name?: string;
+  };
   readonly responseStatus?: { readonly code?: number; readonly message?: string };
 }
 

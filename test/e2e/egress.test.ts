@@ -8,6 +8,7 @@ import { type Agent, startAgent } from "./agent.ts";
 import { eventually, example, Ground, type Pod, whyNoGround } from "./ground.ts";
 import { apply } from "./installed.ts";
 import { countPackets } from "./passed-packets.ts";
+import { reachedFromPod } from "./reached.ts";
 import { letsRead, type Person, personWith } from "./reviewer.ts";
 import { registryAddress, registryNames, toolsRegistryPort } from "./tools-registry.ts";
 
@@ -22,29 +23,6 @@ const registry = `${registryAddress}:${toolsRegistryPort}`;
 const first = "20.10.0.7";
 const second = "20.10.0.8";
 const name = "api.example.net";
-
-/** Prints which of the targets a TCP connection can be made to, and whether a name server answers by UDP. */
-const probe = `
-  const { connect } = require("node:net");
-  const reach = (target) => new Promise((resolve) => {
-    if (target.startsWith("udp:")) {
-      const socket = require("node:dgram").createSocket("udp4");
-      const end = (reached) => { clearTimeout(timer); socket.close(); resolve(reached); };
-      const timer = setTimeout(end, 2000, false);
-      socket.on("message", () => end(true)).on("error", () => end(false));
-      // The root's name servers.
-      const query = Buffer.from([7, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 1]);
-      const [, host, port] = target.split(":");
-      socket.send(query, Number(port), host);
-      return;
-    }
-    const [host, port] = target.split(":");
-    const socket = connect({ host, port: Number(port), timeout: 2000 });
-    const end = (reached) => { resolve(reached); socket.destroy(); };
-    socket.on("connect", () => end(true)).on("timeout", () => end(false)).on("error", () => end(false));
-  });
-  Promise.all(process.argv.slice(1).map(async (target) => [target, await reach(target)]))
-    .then((all) => console.log(JSON.stringify(Object.fromEntries(all))));`;
 
 /** Answers on every address of the world, and says which it was asked at. */
 const webServer = `
@@ -134,12 +112,7 @@ describe("what a sandbox reaches", { skip: reason ?? false }, () => {
     return links.flatMap(({ ifname, addr_info }) => (ifname === "lo" ? [] : addr_info.map(({ local }) => local)));
   };
 
-  /** Which of the targets a hostile process in the network of that pod reaches. */
-  const reachedFrom = async (pod: string, targets: readonly string[]): Promise<Record<string, boolean>> => {
-    const [file, ...args] = await ground.node.commandInPod(ground.namespace, pod);
-    const { stdout } = await promisify(execFile)(file, [...args, process.execPath, "-e", probe, "--", ...targets]);
-    return JSON.parse(stdout);
-  };
+  const reachedFrom = (pod: string, targets: readonly string[]): Promise<Record<string, boolean>> => reachedFromPod(ground, pod, targets);
 
   const all = (targets: readonly string[], reached: boolean) => Object.fromEntries(targets.map((target) => [target, reached]));
 
