@@ -40,7 +40,8 @@ export const runHost = async (config: HostConfig, signal: AbortSignal): Promise<
   });
   const server = hostServer(host, tls?.serve);
   const listening = await listen(server, config.listen);
-  const serving = config.serve && servingServer(host, tls?.serve);
+  const serving =
+    config.serve && servingServer(host, { served: (served) => print({ served }), drainMs: config.limits.timeoutMs }, tls?.serve);
   const line: Listening = { listening, ...(serving && config.serve && { serving: await listen(serving, config.serve) }) };
   print(line);
   host.resume().catch((error: unknown) => print({ error: "the cached component was not loaded", reason: messageOf(error) }));

@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from "node:http";
 import { AmbitError, Invalid, Refused, Stalled, Transient, Waiting } from "../api/errors.ts";
-import { announcementHeader, type HostRefusal, type HostUse } from "../api/host.ts";
+import { announcementHeader, type HostRefusal } from "../api/host.ts";
 import { ticketHeader } from "../tickets/ticket.ts";
+import { millis, roundedUse } from "./figures.ts";
 import type { ToolHost } from "./tool-host.ts";
 import type { PoolReply } from "./worker-pool.ts";
 
@@ -83,7 +84,7 @@ const send = (response: ServerResponse, { status, body }: Answer): void => {
 
 const replyAnswer = ({ reply, queueMs, runMs }: PoolReply): Answer => {
   if (reply.kind === "refused") return refusal(reply.code === "FunctionUnknown" ? 409 : 422, reply.code, reply.message);
-  const use = "use" in reply && reply.use !== undefined ? `,"use":${useText(reply.use)}` : "";
+  const use = "use" in reply && reply.use !== undefined ? `,"use":${JSON.stringify(roundedUse(reply.use))}` : "";
   const stats = `"stats":{"queueMs":${millis(queueMs)},"runMs":${millis(runMs)}${use}}}`;
   if (reply.kind === "answer") return { status: 200, body: `${reply.json},${stats}` };
   // Nothing else comes of a call.
@@ -92,11 +93,6 @@ const replyAnswer = ({ reply, queueMs, runMs }: PoolReply): Answer => {
   const head = JSON.stringify({ outcome: "failed", code, text, ran }).slice(0, -1);
   return { status: 200, body: `${head},${stats}` };
 };
-
-const useText = ({ exchanges, ...counts }: HostUse): string =>
-  JSON.stringify({ ...counts, exchanges: exchanges.map(({ atMs, ms, ...rest }) => ({ ...rest, atMs: millis(atMs), ms: millis(ms) })) });
-
-const millis = (value: number): number => Math.round(value * 1000) / 1000;
 
 const refusal = (status: number, code: string, message: string): Answer => {
   const body: HostRefusal = { refused: true, code, message };

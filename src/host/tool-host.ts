@@ -148,10 +148,10 @@ export class ToolHost {
     return this.#hop?.accept ?? [];
   }
 
-  /** Runs one request to an MCP server whose credential was accepted. */
-  serve(call: ServedCall): Promise<PoolReply> {
+  /** Runs one request to an MCP server whose credential was accepted; not if `signal` aborts before its turn. */
+  serve(call: ServedCall, signal: AbortSignal): Promise<PoolReply> {
     if (this.#pool === undefined) throw new Waiting("NotReady", `the host still waits for: ${this.missing.join(", ")}`, retryAfterMs);
-    return this.#pool.run(call);
+    return this.#pool.run(call, signal);
   }
 
   /** A line of the host's own, for its log. */

@@ -82,13 +82,14 @@ export class WorkerPool {
     await this.#open().ready;
   }
 
-  run(call: PoolCall): Promise<PoolReply> {
+  /** A call whose signal aborts while it waits is not run; once it runs, nothing here ends it but its deadline. */
+  run(call: PoolCall, signal?: AbortSignal): Promise<PoolReply> {
     if (this.#isClosed) return Promise.resolve(notRun(failures.unavailable("the host is shutting down"), 0));
     const place = this.#waiting.length === 0 ? this.#free() : undefined;
     return new Promise((answer) => {
       if (place !== undefined) this.#give(place, call, 0, answer);
       else if (this.#waiting.length >= this.#limits.concurrency * queuedPerWorker) answer(notRun(failures.busy(), 0));
-      else this.#queue(call, answer);
+      else this.#queue(call, answer, signal);
     });
   }
 
@@ -136,13 +137,14 @@ export class WorkerPool {
     place.seat.post(call);
   }
 
-  #queue(call: PoolCall, answer: (reply: PoolReply) => void): void {
+  #queue(call: PoolCall, answer: (reply: PoolReply) => void, signal: AbortSignal | undefined): void {
     const timers = [
       setTimeout(() => this.#giveUp(waiting), this.#limits.timeoutMs),
       setInterval(() => this.#growForWaiting(), growAfterMs),
     ];
     const waiting: Waiting = { call, since: this.#deps.now(), answer, timers };
     this.#waiting.push(waiting);
+    signal?.addEventListener("abort", () => this.#giveUp(waiting));
     if (this.#places.size === 0) this.#grow();
   }
 
@@ -150,6 +152,7 @@ export class WorkerPool {
     const index = this.#waiting.indexOf(waiting);
     if (index < 0) return;
     this.#waiting.splice(index, 1);
+    for (const timer of waiting.timers) clearTimeout(timer);
     waiting.answer(notRun(failures.busy(), this.#deps.now() - waiting.since));
   }
 
