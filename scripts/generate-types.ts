@@ -41,6 +41,8 @@ const resources: readonly Resource[] = [
       "spec.components[].wit": "WitText",
       "spec.components[].tools": "ToolSelection",
       "spec.components[].localResources.environment": "GuestEnvironment",
+      "spec.components[].localResources.environment.configFrom[]": "EnvironmentConfigMap",
+      "spec.components[].localResources.environment.secretFrom[]": "EnvironmentSecret",
       "spec.components[].imagePullSecret": "PullSecret",
       "spec.components[].resources": "PodResources",
       "spec.mcpServers[]": "McpServer",

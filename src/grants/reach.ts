@@ -4,11 +4,11 @@ import type { Volume, VolumeMount, WorkloadSpec } from "../api/generated/workloa
 import { canonicalJson, isJsonObject, type JsonValue, parseJson } from "../api/json.ts";
 import type { WitImport } from "../api/wit.ts";
 import { allowedHostText, hostWithin, parseAllowedHost } from "../egress/allowed-host.ts";
-import { sandboxedComponents, serverOf } from "./sandboxed-component.ts";
+import { givenSources, sandboxedComponents, serverOf } from "./sandboxed-component.ts";
 
 /**
  * What a component may touch by its Workload and what it imports. A volume that comes from a claim says which: `docs=docs-claim:/docs:ro`, so that another
- * claim behind the same name is another reach. Imports of types alone reach nothing and are left out.
+ * claim behind the same name is another reach. Secrets are there by their names; what ConfigMaps say is no reach. Imports of types alone reach nothing and are left out.
  *
  * An MCP server's tools reach what the server does: of a bridge to a component it is what that component may touch, and `imports` are that component's; of a bridge to a remote
  * server it is the server. What the bridge itself imports comes with Ambit and is no reviewer's concern.
@@ -19,12 +19,12 @@ export const reachOf = (workload: WorkloadSpec, componentName: string, imports: 
   const component = sandboxedComponents(workload).find(({ name }) => name === componentName);
   if (!component)
     throw new Invalid("ComponentMissing", `the workload has no component ${JSON.stringify(componentName)}`, "/spec/components");
-  const resources = (serverOf(workload, component) ?? component).localResources;
-  const headers = component.bridge?.kind === "remote" ? component.bridge.headersFrom : [];
+  const reaching = serverOf(workload, component) ?? component;
+  const resources = reaching.localResources;
   return {
     hosts: sortedSet((resources?.allowedHosts ?? []).map(canonicalHost)),
     volumes: sortedSet((resources?.volumeMounts ?? []).map((mount) => volumeText(mount, workload.volumes ?? []))),
-    secrets: sortedSet(headers.map(({ name }) => name)),
+    secrets: sortedSet(givenSources(reaching).flatMap(({ kind, name }) => (kind === "Secret" ? [name] : []))),
     imports: component.bridge?.kind === "remote" ? [] : sortedSet(imports.filter(needsProvider).map(({ id }) => id)),
   };
 };

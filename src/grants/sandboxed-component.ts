@@ -44,6 +44,24 @@ export const hopOf = ({ serves, bridge }: Pick<SandboxedComponent, "serves" | "b
   return bridge?.kind === "component" ? { end: "bridge", server: bridge.component } : null;
 };
 
+/** What of its namespace a sandbox is given: each key of it becomes a variable, or a header that a bridge sends. */
+export interface GivenSource {
+  readonly kind: "ConfigMap" | "Secret";
+  readonly name: string;
+  readonly as: "environment" | "headers";
+}
+
+/** In the order in which later ones win. */
+export const givenSources = ({ localResources, bridge }: Pick<SandboxedComponent, "localResources" | "bridge">): GivenSource[] => {
+  const { configFrom = [], secretFrom = [] } = localResources?.environment ?? {};
+  const headersFrom = bridge?.kind === "remote" ? bridge.headersFrom : [];
+  return [
+    ...configFrom.map(({ name }) => ({ kind: "ConfigMap", name, as: "environment" }) as const),
+    ...secretFrom.map(({ name }) => ({ kind: "Secret", name, as: "environment" }) as const),
+    ...headersFrom.map(({ name }) => ({ kind: "Secret", name, as: "headers" }) as const),
+  ];
+};
+
 const bridgeTo = ({ name, component, path, remote, tools, limits, resources }: McpServer): SandboxedComponent => {
   const url = remote?.url ?? `http://${component}${path ?? "/mcp"}`;
   return {

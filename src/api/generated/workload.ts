@@ -121,7 +121,7 @@ export interface LocalResources {
   readonly volumeMounts?: readonly VolumeMount[];
 }
 /**
- * Environment variables of the guest. There are none besides these.
+ * Environment variables of the guest. There are none besides these. Where several have one name, `secretFrom` goes before `configFrom`, that before `config`, and a later entry of a list before an earlier one.
  */
 export interface GuestEnvironment {
   /**
@@ -130,6 +130,36 @@ export interface GuestEnvironment {
   readonly config?: {
     [k: string]: string;
   };
+  /**
+   * ConfigMaps of the same namespace, each key of which becomes a variable. A new call sees what they say then. Their values are in no review.
+   *
+   * @maxItems 16
+   */
+  readonly configFrom?: readonly EnvironmentConfigMap[];
+  /**
+   * Secrets of the same namespace, each key of which becomes a variable. Only the sandbox gets them, and their names are part of what is reviewed: adding one withholds the tools until somebody approves that. A new call sees what they hold then.
+   *
+   * @maxItems 16
+   */
+  readonly secretFrom?: readonly EnvironmentSecret[];
+}
+/**
+ * One ConfigMap.
+ */
+export interface EnvironmentConfigMap {
+  /**
+   * Name of the ConfigMap.
+   */
+  readonly name: string;
+}
+/**
+ * One secret.
+ */
+export interface EnvironmentSecret {
+  /**
+   * Name of the secret.
+   */
+  readonly name: string;
 }
 /**
  * One volume at one path.

@@ -1,11 +1,11 @@
 import type { Sha256Digest } from "../../api/digest.ts";
 import type { Workload, WorkloadSpec } from "../../api/generated/workload.ts";
 import { podReachText } from "../../grants/reach.ts";
-import { hopOf, type SandboxedComponent } from "../../grants/sandboxed-component.ts";
+import { type GivenSource, givenSources, hopOf, type SandboxedComponent } from "../../grants/sandboxed-component.ts";
 import { podUidVariable } from "../../host/pod-uid.ts";
 import { hostLimits } from "../../manifests/quantities.ts";
 import { componentLabels, hopPort, hostContainer, hostPort, joinedName, labels, podAnnotations, shortDigest } from "../names.ts";
-import { hostPlaces } from "./host-config.ts";
+import { givenPlace, hostPlaces } from "./host-config.ts";
 
 /** Ambit's own image, in which hosts run. */
 export interface HostImage {
@@ -76,6 +76,7 @@ export const podTemplate = (workload: Workload, component: SandboxedComponent, c
         { name: "ambit-config", configMap: { name: configMap } },
         { name: "ambit-cache", emptyDir: { sizeLimit: cacheSize } },
         ...mountedVolumes(workload.spec, component),
+        ...givenSources(component).map(givenVolume),
       ],
     },
   };
@@ -122,6 +123,8 @@ const container = (component: SandboxedComponent, code: Code, { image, pullPolic
     { name: "ambit-config", mountPath: hostPlaces.config, readOnly: true },
     { name: "ambit-cache", mountPath: hostPlaces.cache },
     ...volumeMounts(component),
+    // Whole folders: of a single file of one, kubelet would bring no change.
+    ...givenSources(component).map((source) => ({ name: givenVolumeName(source), mountPath: givenPlace(source), readOnly: true })),
   ],
 });
 
@@ -133,6 +136,19 @@ const resourcesOf = ({ limits, resources }: SandboxedComponent, { watches }: Cod
     requests: { cpu: "50m", memory: "128Mi", ...resources?.requests },
     limits: { cpu: String(Math.min(concurrency, 4)), memory: `${memory}Mi`, ...resources?.limits },
   };
+};
+
+/** Name of the pod's volume. */
+export const givenVolumeName = ({ kind, name }: Pick<GivenSource, "kind" | "name">): string => joinedName(kind.toLowerCase(), name);
+
+/** For the host's group to read, as `fsGroup` has it; nobody's to write. */
+const givenMode = 0o440;
+
+const givenVolume = (source: GivenSource): object => {
+  const name = givenVolumeName(source);
+  return source.kind === "Secret"
+    ? { name, secret: { secretName: source.name, defaultMode: givenMode } }
+    : { name, configMap: { name: source.name, defaultMode: givenMode } };
 };
 
 /** Names of a component's volumes, and whether it only reads them. */

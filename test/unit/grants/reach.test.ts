@@ -10,6 +10,7 @@ const spec: WorkloadSpec = {
       name: "files",
       image: "file:files.wasm",
       localResources: {
+        environment: { config: { A: "1" }, configFrom: [{ name: "settings" }], secretFrom: [{ name: "token" }, { name: "key" }] },
         allowedHosts: ["API.example.com", "api.example.com", "*.example.org:8443"],
         volumeMounts: [
           { name: "docs", mountPath: "/docs", readOnly: true },
@@ -30,7 +31,7 @@ const spec: WorkloadSpec = {
   suspend: false,
 };
 
-test("reach is sorted, canonical, names claims, and leaves out imports that need no provider", () => {
+test("reach is sorted, canonical, names claims and secrets but no ConfigMaps, and leaves out imports that need no provider", () => {
   const instance = { kind: "instance", resources: [] } as const;
   const reach = reachOf(spec, "files", [
     { ...instance, id: "wasi:io/streams@0.2.6", functions: ["[method]input-stream.read"] },
@@ -41,7 +42,7 @@ test("reach is sorted, canonical, names claims, and leaves out imports that need
   assert.deepEqual(reach, {
     hosts: ["*.example.org:8443", "api.example.com"],
     volumes: ["docs=docs-claim:/docs:ro", "scratch:/tmp:rw"],
-    secrets: [],
+    secrets: ["key", "token"],
     imports: ["log", "wasi:io/error@0.2.6", "wasi:io/streams@0.2.6"],
   });
 });

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { McpServer, WorkloadComponent, WorkloadSpec } from "../../../src/api/generated/workload.ts";
 import type { WitImport } from "../../../src/api/wit.ts";
 import { reachOf } from "../../../src/grants/reach.ts";
-import { componentOfTool, sandboxedComponents } from "../../../src/grants/sandboxed-component.ts";
+import { componentOfTool, givenSources, sandboxedComponents } from "../../../src/grants/sandboxed-component.ts";
 
 const limits = { timeout: "30s", memory: "256Mi", resultBytes: "1Mi", concurrency: 4 } as const;
 
@@ -70,6 +70,26 @@ test("an MCP server's own reach is its tools' reach", () => {
     secrets: [],
     imports: [outgoing.id],
   });
+});
+
+test("a server's secrets are its tools' reach, and given to it and not to its bridge", () => {
+  const server = component("issues-mcp");
+  const environment = { configFrom: [{ name: "settings" }], secretFrom: [{ name: "token" }] };
+  const workload = spec([{ ...server, localResources: { environment } }], [{ name: "issues", component: "issues-mcp", limits }]);
+  assert.deepEqual(reachOf(workload, "issues", []).secrets, ["token"]);
+  assert.deepEqual(sandboxedComponents(workload).map(givenSources), [
+    [
+      { kind: "ConfigMap", name: "settings", as: "environment" },
+      { kind: "Secret", name: "token", as: "environment" },
+    ],
+    [],
+  ]);
+});
+
+test("the bridge to a remote server is given its secrets as headers", () => {
+  assert.deepEqual(sandboxedComponents(remote("https://mcp.example.com")).map(givenSources), [
+    [{ kind: "Secret", name: "token", as: "headers" }],
+  ]);
 });
 
 test("a grant finds a bridge as an MCP server alone, and a component as one alone", () => {

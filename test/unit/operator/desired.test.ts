@@ -28,7 +28,11 @@ describe("the objects of a component", () => {
         component({
           localResources: {
             allowedHosts: ["api.github.com"],
-            environment: { config: { B: "2", A: "1" } },
+            environment: {
+              config: { B: "2", A: "1" },
+              configFrom: [{ name: "settings" }],
+              secretFrom: [{ name: "github-token" }, { name: "team.keys" }],
+            },
             volumeMounts: [
               { name: "docs", mountPath: "/docs", readOnly: true },
               { name: "scratch", mountPath: "/scratch", readOnly: false },

@@ -10,6 +10,10 @@ import { component, workload } from "./workload-world.ts";
 
 const another: Record<string, { spec?: Partial<WorkloadSpec>; uid?: string; isAnother: boolean }> = {
   "further hosts": { spec: { components: [component({ localResources: { allowedHosts: ["a.example"] } })] }, isAnother: true },
+  "a secret": {
+    spec: { components: [component({ localResources: { environment: { secretFrom: [{ name: "token" }] } } })] },
+    isAnother: true,
+  },
   "another image": { spec: { components: [component({ image: "registry.test/other" })] }, isAnother: true },
   "another claim": { spec: { volumes: [{ name: "docs", persistentVolumeClaim: { claimName: "other" } }] }, isAnother: true },
   "the same spec under another uid": { uid: "another", isAnother: true },
