@@ -51,6 +51,15 @@ describe("an MCP server that is a component", { skip: reason ?? false }, () => {
     return { pod: pod.metadata.name, address: pod.status.podIP };
   };
 
+  const findPlaces = async (): Promise<void> => {
+    places = {
+      agent: { pod: "agent", address: (await ground.read<Pod>("pods", "agent")).status.podIP },
+      bridge: await placeOf("tracker", "issues"),
+      server: await placeOf("tracker", "issues-mcp"),
+      neighbour: await placeOf("beside", "tool"),
+    };
+  };
+
   /** Something in the agent's network that takes connections, so that nobody fails to reach it for want of that. */
   const listenAtAgent = async (): Promise<void> => {
     const [file, ...args] = await ground.node.commandInPod(ground.namespace, "agent");
@@ -85,12 +94,7 @@ describe("an MCP server that is a component", { skip: reason ?? false }, () => {
     for (const workload of ["tracker", "beside"]) await ground.workloadIs(workload, "Ready", "True");
     const select = ["--selector=app.kubernetes.io/component=operator", "-o", "jsonpath={.items[0].metadata.name}"];
     operator = await ground.kubectl(["--namespace", ambitNamespace, "get", "pods", ...select]);
-    places = {
-      agent: { pod: "agent", address: (await ground.read<Pod>("pods", "agent")).status.podIP },
-      bridge: await placeOf("tracker", "issues"),
-      server: await placeOf("tracker", "issues-mcp"),
-      neighbour: await placeOf("beside", "tool"),
-    };
+    await findPlaces();
   });
 
   after(async () => {
@@ -155,6 +159,31 @@ describe("an MCP server that is a component", { skip: reason ?? false }, () => {
       [...sent.bridge, ...sent.server].filter((to) => to !== `tcp ${server.address} ${hop}` && to !== `tcp ${upstream.address} 80`),
       [],
     );
+  });
+
+  test("loses no call while its pods are replaced, and its bridge's", async (t) => {
+    const podsOf = async () => (await ground.podsOf("tracker")).map(({ metadata }) => metadata.name);
+    for (const [component, path] of [
+      ["the server", "/components/0/limits"],
+      ["the bridge", "/mcpServers/0/limits"],
+    ] as const) {
+      const before = await podsOf();
+      const { good, bad } = await agent.callingWhile(call, '"outcome":"ok"', 2, async () => {
+        await ground.patchWorkload("tracker", path, { timeout: "20s" });
+        await eventually(
+          `another pod of ${component} is there`,
+          async () => {
+            const now = await podsOf();
+            return now.length === 2 && now.some((pod) => !before.includes(pod));
+          },
+          podsOf,
+        );
+      });
+      t.diagnostic(`${good} calls answered while ${component} was replaced`);
+      assert.deepEqual(bad, []);
+      assert.ok(good > 10);
+    }
+    await findPlaces();
   });
 
   /** What a host's port answers to who has a connection and no credential: the status, with the code of the refusal. */
