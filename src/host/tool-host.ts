@@ -240,9 +240,10 @@ export class ToolHost {
     if (this.#config.serve !== undefined && incomingHandlerExport(setup.component) === null)
       throw new Refused(servesNoHttp.code, servesNoHttp.message);
     const pool = new WorkerPool({ setup, now: this.#deps.now, log: this.#deps.log, cores: this.#deps.cores });
-    for (const whereabouts of this.#whereabouts()) pool.tell(whereabouts);
     await pool.start();
     await afterwards();
+    // Only now: what came while the pool started would be told to nobody.
+    for (const whereabouts of this.#whereabouts()) pool.tell(whereabouts);
     this.#pool = pool;
     this.#given = new GivenWatch(this.#config, { changed: () => this.#renew(), say: (text) => this.say(text) });
     if (untypedExport(setup.component) !== null) this.#keepListing(pool, setup);
