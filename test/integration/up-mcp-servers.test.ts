@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
-import { readdir, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { once } from "node:events";
+import { cp, readdir, readFile, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join, resolve } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { parse } from "yaml";
 import { type ChangingServer, type Said, startStateless } from "../fixtures/mcp-servers/changing.ts";
@@ -13,6 +16,33 @@ const said: Said = {
 };
 
 const remote = (url: string) => ({ mcpServers: [{ name: "issues", remote: { url } }] });
+
+/** What a developer sees of a running catalogue, and does to its folder. */
+const asked = (running: () => { readonly up: RunningUp; readonly folder: ServedFolder }) => {
+  const ask = async (path: string, body?: object) => {
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    const response = await fetch(
+      `${running().up.url}${path}`,
+      body === undefined ? { headers } : { method: "POST", headers, body: JSON.stringify(body) },
+    );
+    // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects, and fails where it isn't there
+    return (await response.json()) as any;
+  };
+  const offered = async (): Promise<string> => ((await ask("/v1/declarations")) as { name: string }[]).map(({ name }) => name).join();
+  const comesToBe = async (wanted: string): Promise<void> => {
+    const deadline = Date.now() + 30_000;
+    for (let seen = await offered(); seen !== wanted; seen = await offered()) {
+      assert.ok(Date.now() < deadline, `offered: ${seen}`);
+      await new Promise((passed) => setTimeout(passed, 100));
+    }
+  };
+  const write = (spec: object) =>
+    writeFile(
+      join(running().folder.manifests, "workload.yaml"),
+      JSON.stringify({ apiVersion: "ambit.dev/v1alpha1", kind: "Workload", metadata: { name: "bench", namespace: "agents" }, spec }),
+    );
+  return { ask, offered, comesToBe, write };
+};
 
 describe("ambit up with a remote MCP server", () => {
   let server: ChangingServer;
@@ -30,28 +60,7 @@ describe("ambit up with a remote MCP server", () => {
     await server?.stop();
   });
 
-  const ask = async (path: string, body?: object) => {
-    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
-    const response = await fetch(
-      `${up.url}${path}`,
-      body === undefined ? { headers } : { method: "POST", headers, body: JSON.stringify(body) },
-    );
-    // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects, and fails where it isn't there
-    return (await response.json()) as any;
-  };
-  const offered = async (): Promise<string> => ((await ask("/v1/declarations")) as { name: string }[]).map(({ name }) => name).join();
-  const comesToBe = async (wanted: string): Promise<void> => {
-    const deadline = Date.now() + 30_000;
-    for (let seen = await offered(); seen !== wanted; seen = await offered()) {
-      assert.ok(Date.now() < deadline, `offered: ${seen}`);
-      await new Promise((passed) => setTimeout(passed, 100));
-    }
-  };
-  const write = (spec: object) =>
-    writeFile(
-      join(folder.manifests, "workload.yaml"),
-      JSON.stringify({ apiVersion: "ambit.dev/v1alpha1", kind: "Workload", metadata: { name: "bench", namespace: "agents" }, spec }),
-    );
+  const { ask, offered, comesToBe, write } = asked(() => ({ up, folder }));
 
   it("drafts its tools as the server's, with its address as all their reach and no code to review", async () => {
     const [file = ""] = await readdir(join(folder.manifests, "grants"));
@@ -86,5 +95,106 @@ describe("ambit up with a remote MCP server", () => {
     await comesToBe("");
     server.say(said);
     await comesToBe("list_issues");
+  });
+});
+
+describe("ambit up with an MCP server that is a component", () => {
+  const component = resolve(import.meta.dirname, "../../examples/mcp-server-component/issues-mcp.wasm");
+  const spec = (allowedHosts: readonly string[], more: object = {}) => ({
+    components: [
+      {
+        name: "issues-mcp",
+        image: "file:issues-mcp.wasm",
+        localResources: { allowedHosts, environment: { config: { GITHUB_API_URL: "http://tracker.test" } } },
+        ...more,
+      },
+    ],
+    mcpServers: [{ name: "issues", component: "issues-mcp" }],
+  });
+  const granted = spec(["http://tracker.test"]);
+  const issue = { number: 7, title: "It breaks", state: "open", body: "Badly." };
+  let tracker: Server;
+  let asks: string[] = [];
+  let folder: ServedFolder;
+  let up: RunningUp;
+  before(async () => {
+    tracker = createServer((request, response) => {
+      asks.push(`${request.method} ${request.url}`);
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify(request.url?.endsWith("/issues/7") ? issue : [issue]));
+    }).listen(0, "127.0.0.1");
+    await once(tracker, "listening");
+    const place = `127.0.0.1:${(tracker.address() as AddressInfo).port}`;
+    const options = ["tracker.test:80", "other.test:80"].flatMap((name) => ["--resolve", `${name}=${place}`]);
+    folder = await prepareWorkload(granted, { "issues-mcp.wasm": component }, options);
+    up = await folder.start();
+  });
+  after(async () => {
+    await up?.stop();
+    await folder?.remove();
+    tracker?.close();
+  });
+  const { ask, offered, comesToBe, write } = asked(() => ({ up, folder }));
+  const all = "count_issues,get_issue,list_issues";
+  const listing = () => ask("/v1/calls", { name: "list_issues", arguments: { repo: "octo/app" } });
+  const comesBack = async (): Promise<void> => {
+    const deadline = Date.now() + 30_000;
+    for (let answer = await listing(); answer.outcome !== "ok"; answer = await listing()) {
+      assert.ok(Date.now() < deadline, `its tools did not come back: ${JSON.stringify(answer)}`);
+      await new Promise((passed) => setTimeout(passed, 100));
+    }
+  };
+
+  it("drafts its tools with the server's own reach and code", async () => {
+    const files = await readdir(join(folder.manifests, "grants"));
+    const texts = await Promise.all(files.map((file) => readFile(join(folder.manifests, "grants", file), "utf8")));
+    for (const { spec: grant } of texts.map((text) => parse(text))) {
+      assert.equal(grant.tool.mcpServer, "issues");
+      assert.deepEqual(grant.review.reach.hosts, ["http://tracker.test"]);
+      assert.ok(grant.review.reach.imports.some((id: string) => id.startsWith("wasi:http/outgoing-handler@")));
+      assert.match(grant.review.component[0], /^sha256:/);
+    }
+  });
+
+  it("has them called through both sandboxes: one request to the server's own API for each", async () => {
+    assert.equal(await offered(), all);
+    asks = [];
+    const answer = await listing();
+    assert.deepEqual([answer.outcome, answer.structuredContent], ["ok", { issues: [{ number: 7, title: "It breaks", state: "open" }] }]);
+    assert.deepEqual(asks, ["GET /repos/octo/app/issues?state=open&per_page=30&page=1"]);
+  });
+
+  it("runs the server and its bridge as two processes, and brings either back", async () => {
+    const pids = up.events.flatMap(({ event, pid }) => (event === "host-ready" && pid !== undefined ? [pid] : []));
+    for (const pid of new Set(pids)) {
+      process.kill(pid, "SIGKILL");
+      await comesBack();
+    }
+    assert.ok(pids.length >= 2);
+  });
+
+  it("withholds its tools where the server may reach more, and restores them", async () => {
+    await write(spec(["http://tracker.test", "http://other.test"]));
+    await comesToBe("");
+    await write(granted);
+    await comesToBe(all);
+  });
+
+  it("withholds its tools where other code serves, and restores them", async () => {
+    await cp(resolve(import.meta.dirname, "../fixtures/components/serving.wasm"), join(folder.manifests, "issues-mcp.wasm"));
+    await comesToBe("");
+    await cp(component, join(folder.manifests, "issues-mcp.wasm"));
+    await comesToBe(all);
+    await comesBack();
+  });
+
+  it("says what is wrong with a component that does not serve", async () => {
+    const since = up.events.length;
+    await cp(resolve(import.meta.dirname, "../fixtures/components/mission.wasm"), join(folder.manifests, "issues-mcp.wasm"));
+    const { components } = (await up.waitFor(
+      ({ event, components: seen }) => event === "settled" && JSON.stringify(seen).includes("ServesNoHttp"),
+      since,
+    )) as unknown as { components: object[] };
+    assert.match(JSON.stringify(components), /does not export wasi:http/);
   });
 });
