@@ -98,4 +98,14 @@ describe("a bridge to a server over TLS", () => {
       assert.equal((await called()).text, "Sealed.");
     });
   }
+
+  it("does not say that nothing was sent where the server asks for a certificate only after the handshake", async () => {
+    const { key, cert } = certified();
+    const { heard } = await tell("/certificate", { key, cert, requestCert: true, rejectUnauthorized: true, minVersion: "TLSv1.3" });
+    const { outcome, code, ran } = await called();
+    assert.deepEqual({ outcome, code, ran }, { outcome: "failed", code: "FarSideLost", ran: true });
+    assert.deepEqual((await tell("/")).heard, heard);
+    await tell("/certificate", certified());
+    assert.equal((await called()).text, "Sealed.");
+  });
 });

@@ -74,6 +74,20 @@ export const errorCodeOf = (error: unknown, host: string): ErrorCode => {
   return { tag: "internal-error", val: `the request to ${quoted(host)} failed` };
 };
 
+/** By these a guest concludes that nothing was sent. */
+const ofNoConnection: ReadonlySet<ErrorCode["tag"]> = new Set([
+  "DNS-error",
+  "destination-unavailable",
+  "destination-IP-unroutable",
+  "connection-refused",
+  "connection-timeout",
+  "TLS-protocol-error",
+  "TLS-certificate-error",
+]);
+
+/** Once there was a connection: the same system codes say no more than that it ended, and what the far side has heard is not known. */
+export const onceConnected = (code: ErrorCode): ErrorCode => (ofNoConnection.has(code.tag) ? { tag: "connection-terminated" } : code);
+
 const systemCode = (error: unknown): string => {
   if (typeof error !== "object" || error === null || !("code" in error)) return "";
   return typeof error.code === "string" ? error.code : "";

@@ -8,7 +8,7 @@ import type { CallContext } from "../call-context.ts";
 import type { RequestNote } from "../made-requests.ts";
 import { Bell } from "./bell.ts";
 import { connectToAny, connectToServer } from "./connect.ts";
-import { type ErrorCode, ExchangeFailure, errorCodeOf } from "./error-code.ts";
+import { type ErrorCode, ExchangeFailure, errorCodeOf, onceConnected } from "./error-code.ts";
 import { Fields } from "./fields.ts";
 import { IncomingResponse, ResponseBody } from "./incoming-response.ts";
 import type { RequestHead } from "./outgoing-request.ts";
@@ -133,7 +133,8 @@ export class Exchange implements Disposable {
 
   #fail(error: unknown): void {
     if (this.#stop.signal.aborted) return;
-    const code = errorCodeOf(error, this.#target.host);
+    const found = errorCodeOf(error, this.#target.host);
+    const code = this.#socket === null ? found : onceConnected(found);
     if (code.tag === "internal-error") this.#context.options.denied({ target: targetText(this.#target), detail: messageOf(error) });
     this.#head.body.fail(code);
     this.#head.body.start();
