@@ -157,7 +157,11 @@ export class DeliveryWorld {
     name: string,
     uid: string,
     port: number,
-    { owned = true, digest = this.digest }: { owned?: boolean; digest?: Sha256Digest } = {},
+    {
+      owned = true,
+      digest = this.digest,
+      annotations,
+    }: { owned?: boolean; digest?: Sha256Digest; annotations?: Record<string, string> } = {},
   ): void {
     this.ports.set(name, port);
     this.#put({
@@ -167,6 +171,7 @@ export class DeliveryWorld {
         namespace: "agents",
         uid,
         labels: { ...componentLabels("github", "main"), [labels.digest]: shortDigest(digest) },
+        ...(annotations ? { annotations } : {}),
         ...(owned ? { ownerReferences: [owner("ReplicaSet", this.#replicaSet)] } : {}),
       },
       status: {

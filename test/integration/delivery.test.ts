@@ -408,6 +408,29 @@ describe("delivery gives nothing to", () => {
   });
 });
 
+describe("a host that was started for a hop which its Workload does not name", () => {
+  const world = new DeliveryWorld(fixture("mission.wasm"));
+  const pod = { name: "github-main-1-a", uid: randomUUID() };
+  let host: RunningHost;
+  after(async () => {
+    await world.close();
+    await host.stop();
+  });
+
+  it("gets everything but its component, until it does", async () => {
+    host = await world.startHost(pod.uid);
+    world.podRuns(pod.name, pod.uid, host.port, { annotations: { [podAnnotations.hop]: "bridge" } });
+    const missing = async () => (await ask(host.port, "GET", "/readyz")).body.missing;
+    await world.until(async () => JSON.stringify(await missing()) === '["component"]');
+    // The delivery that brought this has ended when another has begun.
+    const { signed } = world;
+    world.changeTable({});
+    await world.until(() => world.signed > signed);
+    assert.equal(world.fetched, 0);
+    assert.deepEqual([world.annotations(pod.name)[podAnnotations.boot], world.failures], [undefined, []]);
+  });
+});
+
 describe("a host whose allowed hosts are still looked up", () => {
   it("has its certificate and keys, is met no second time, and gets the rest when they are known", async () => {
     const world = new DeliveryWorld(fixture("mission.wasm"));

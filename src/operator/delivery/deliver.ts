@@ -30,7 +30,7 @@ export interface Wanted {
   readonly keys: KeySet["keys"];
   /** Undefined while its hosts have not been looked up. */
   readonly table: AddressTableDocument["table"] | undefined;
-  /** Undefined for a host that is no end of a hop. */
+  /** Undefined for a host that is no end of a hop, or of none that its Workload has. */
   readonly hop?: HopToDeliver | undefined;
 }
 
@@ -96,6 +96,9 @@ export const deliver = async (
       await session.put("/v1/addresses", signedByRoot(deps.root, document));
       took({ table });
     }
+    // It was started for one, so the Workload that names it is about to be heard of, or the pod to be replaced.
+    if (pod.hop !== null && wanted.hop === undefined && delivered.hop === null)
+      throw new Waiting("HopPending", "the Workload does not name the MCP server, or the bridge, that the pod was made for", 5_000);
     const hop = wanted.hop && hopDigest(wanted.hop);
     if (wanted.hop && hop && delivered.hop !== hop) {
       const document: HopDocument = { kind: "hop", boot: known.boot, version: deps.signingTime(), ...wanted.hop };
