@@ -7,7 +7,6 @@ import type { ClusterObject, ResourceType } from "../../src/kube/object.ts";
 import { configMaps, deployments, networkPolicies, services, toolGrants } from "../../src/kube/resource-types.ts";
 import type { ClusterToolGrant } from "../../src/operator/kinds.ts";
 import { labels } from "../../src/operator/names.ts";
-import type { Deployment } from "../../src/operator/workload/kinds.ts";
 import { whyNoApiServer } from "../cluster/api-server.ts";
 import { becomes } from "../cluster/becomes.ts";
 import { listIssues } from "../unit/grants/issues-tool.ts";
@@ -19,6 +18,17 @@ const skip = whyNoApiServer() ?? false;
 const events: ResourceType = { group: "events.k8s.io", version: "v1", kind: "Event", plural: "events", namespaced: true };
 type Event = ClusterObject & { readonly reason: string; readonly regarding: { readonly kind: string; readonly name: string } };
 type Policy = ClusterObject & { readonly spec: { readonly ingress?: readonly object[]; readonly egress?: readonly object[] } };
+
+type DeploymentObject = ClusterObject & {
+  readonly spec: {
+    readonly template: {
+      readonly spec: {
+        readonly volumes: readonly { readonly secret?: { readonly secretName: string } }[];
+        readonly containers: readonly { readonly ports: readonly { readonly name: string }[] }[];
+      };
+    };
+  };
+};
 
 const imageOf = (name: string): string => `registry.test/${name}@sha256:${"0".repeat(64)}`;
 
@@ -74,6 +84,17 @@ describe("a remote MCP server of a Workload", { skip }, () => {
     const workload = await world.workloadIs((one) => componentIn(one, entry)?.egress?.[0]?.enforcedBy !== undefined);
     const { digest, resolved, egress } = componentIn(workload, entry) ?? {};
     assert.deepEqual([digest, resolved, egress?.map(({ host }) => host)], [older, bridgeImage, ["https://mcp.example.com:8443"]]);
+  });
+
+  test("has its headers' secret in the bridge's pods alone", async () => {
+    const secretsOf = async (of: string): Promise<unknown[]> => {
+      const { spec } = await world.when<DeploymentObject>(deployments, `issues-${of}`);
+      return spec.template.spec.volumes.flatMap(({ secret }) => (secret ? [secret.secretName] : []));
+    };
+    assert.deepEqual([await secretsOf(entry), await secretsOf("tool")], [["token"], []]);
+    const { secretFolders } = await hostConfig(world, entry);
+    assert.deepEqual(secretFolders, [{ as: "headers", folder: "/var/lib/ambit/given/secrets/token", name: "the Secret token" }]);
+    assert.equal((await hostConfig(world, "tool")).secretFolders, undefined);
   });
 
   test("has drafts of what it lists, which name it and not its bridge's code", async () => {
@@ -208,14 +229,9 @@ describe("a component of a Workload that is an MCP server", { skip }, () => {
       [config.serve, config.hop, config.allowedHosts],
       [{ address: "", port: 8444 }, undefined, ["https://api.example.com"]],
     );
-    const deployment = await world.when<Deployment & { spec: { template: { spec: { containers: [{ ports: { name: string }[] }] } } } }>(
-      deployments,
-      `issues-${component}`,
-    );
-    assert.deepEqual(
-      deployment.spec.template.spec.containers[0].ports.map(({ name }) => name),
-      ["calls", "hop"],
-    );
+    const deployment = await world.when<DeploymentObject>(deployments, `issues-${component}`);
+    const ports = deployment.spec.template.spec.containers.flatMap(({ ports }) => ports.map(({ name }) => name));
+    assert.deepEqual(ports, ["calls", "hop"]);
   });
 
   test("gets a bridge that reaches its pods and nothing else", async () => {
