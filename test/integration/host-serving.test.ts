@@ -1,79 +1,17 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { type Agent, Agent as HttpAgent, request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
 import { connect } from "node:net";
 import { after, before, describe, test } from "node:test";
-import { fixture, type HostSetup, type HostUnderTest, startHost } from "./host-under-test.ts";
+import { fixture, type HostUnderTest, startHost } from "./host-under-test.ts";
+import { accept, ask, credential, open, read, servedLines, startServing, until } from "./serving-under-test.ts";
 
-const credential = "a".repeat(43);
 const next = "b".repeat(43);
-
-const serving = async (setup: Partial<HostSetup> = {}): Promise<HostUnderTest> => {
-  const host = await startHost({
-    component: fixture("serving.wasm"),
-    ...setup,
-    config: { serve: { address: "127.0.0.1", port: 0 }, ...setup.config },
-  });
-  await accept(host, 1, [credential]);
-  return host;
-};
-
-const accept = async (host: HostUnderTest, version: number, credentials: readonly string[]): Promise<number> => {
-  const document = host.signedByRoot({ kind: "hop", boot: host.boot, version, accept: credentials });
-  return (await host.request("PUT", "/v1/hop", document)).status;
-};
-
-interface Answer {
-  readonly status: number;
-  readonly headers: IncomingMessage["headers"];
-  readonly trailers: IncomingMessage["trailers"];
-  readonly text: string;
-  /** Whether the connection broke before the end. */
-  readonly isCut: boolean;
-}
-
-interface Asked {
-  readonly method?: string;
-  readonly headers?: OutgoingHttpHeaders;
-  readonly body?: string | Buffer;
-  readonly agent?: Agent;
-}
-
-const open = (host: HostUnderTest, path: string, { method = "GET", headers, agent }: Asked = {}) =>
-  httpRequest(`${host.serving}${path}`, { method, agent: agent ?? false, headers: { "ambit-hop": credential, ...headers } });
-
-const ask = async (host: HostUnderTest, path: string, asked: Asked = {}): Promise<Answer> => {
-  const request = open(host, path, asked);
-  request.end(asked.body);
-  const [response] = (await once(request, "response")) as [IncomingMessage];
-  return read(response);
-};
-
-const read = async (response: IncomingMessage): Promise<Answer> => {
-  let text = "";
-  let isCut = false;
-  response.setEncoding("latin1");
-  try {
-    for await (const chunk of response) text += chunk;
-  } catch {
-    isCut = true;
-  }
-  const { statusCode = 0, headers, trailers } = response;
-  return { status: statusCode, headers, trailers, text, isCut };
-};
-
-const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
-  const deadline = Date.now() + 15_000;
-  while (!(await holds())) {
-    assert.ok(Date.now() < deadline, "it did not come to be");
-    await new Promise((passed) => setTimeout(passed, 20));
-  }
-};
 
 describe("a host whose component serves HTTP", () => {
   let host: HostUnderTest;
   before(async () => {
-    host = await serving({ limits: { timeoutMs: 3_000, memoryBytes: 64 * 1024 * 1024, concurrency: 3 } });
+    host = await startServing({ limits: { timeoutMs: 3_000, memoryBytes: 64 * 1024 * 1024, concurrency: 3 } });
   });
   after(() => host?.stop());
 
@@ -88,6 +26,17 @@ describe("a host whose component serves HTTP", () => {
     assert.match(text, /^x-mine: 1$/m);
     assert.match(text, /^content-type: text\/plain$/m);
     assert.doesNotMatch(text, /ambit-hop|aaaa|^te:|^connection:/m);
+  });
+
+  test("logs what a request took, and neither where it went nor what it said", async () => {
+    const from = host.lines.length;
+    await ask(host, "/echo?secret=s3cret", { method: "POST", headers: { authorization: "s3cret" }, body: "s3cret" });
+    const logged = () => servedLines(host, from).find(({ method }) => method === "POST");
+    await until(() => logged() !== undefined);
+    const { queueMs = -1, runMs = -1, ...line } = logged() ?? {};
+    assert.deepEqual(line, { method: "POST", status: 200, receivedBytes: 6, sentBytes: 6 });
+    assert.ok(queueMs >= 0 && runMs > 0);
+    assert.ok(!host.lines.slice(from).some((text) => text.includes("s3cret") || text.includes(credential)));
   });
 
   test("makes a fresh instance for each request", async () => {
@@ -247,7 +196,7 @@ describe("a host whose component serves HTTP", () => {
 
 describe("a host whose component serves HTTP and is kept", () => {
   test("gives an instance the next request, until it fails", async () => {
-    const host = await serving({ limits: { concurrency: 1 }, config: { callsPerInstance: 100 } });
+    const host = await startServing({ limits: { concurrency: 1 }, config: { callsPerInstance: 100 } });
     const seen = async () => /^requests: (\d+)$/m.exec((await ask(host, "/seen")).text)?.[1];
     assert.equal(await seen(), "1");
     assert.equal(await seen(), "2");

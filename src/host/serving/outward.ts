@@ -9,6 +9,8 @@ export class Outward {
   readonly #response: ServerResponse;
   readonly #settle: (why: string | null) => void;
   #hasEnded = false;
+  /** What the client was sent; null where it went before. */
+  status: number | null = null;
   /** Bytes of the body that the component wrote. */
   sent = 0;
   /** Settles when the response is whole, with null, or will never be, with why. */
@@ -43,7 +45,10 @@ export class Outward {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     if (this.#response.headersSent) this.#response.destroy();
-    else refuse(this.#response, ran ? (code === "Deadline" ? 504 : 500) : 503);
+    else if (!this.#response.destroyed) {
+      this.status = ran ? (code === "Deadline" ? 504 : 500) : 503;
+      refuse(this.#response, this.status);
+    }
     this.#settle(code);
   }
 
@@ -56,6 +61,8 @@ export class Outward {
   #pass(message: Exclude<FromServed, { kind: "taken" }>): void {
     switch (message.kind) {
       case "head":
+        if (this.#response.destroyed) return;
+        this.status = message.status;
         this.#response.writeHead(message.status, framed(message.headers));
         // The body may be long in coming.
         this.#response.flushHeaders();

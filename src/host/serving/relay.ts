@@ -65,7 +65,7 @@ export const relay = async (request: IncomingMessage, response: ServerResponse, 
   inward.stop();
   served({
     method: request.method ?? "",
-    status: response.headersSent ? response.statusCode : null,
+    status: outward.status,
     queueMs: millis(queueMs),
     runMs: millis(runMs),
     receivedBytes: inward.received,
