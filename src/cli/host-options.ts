@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import { Invalid } from "../api/errors.ts";
+import { namedFolders } from "../local/given-folders.ts";
 import type { HostSettings } from "../local/list-tools.ts";
 import { claimFolders } from "../local/volumes.ts";
 import { collect } from "./decision-options.ts";
@@ -8,6 +9,8 @@ import type { Terminal } from "./terminal.ts";
 
 export interface HostOptions {
   readonly volume?: readonly string[];
+  readonly secret?: readonly string[];
+  readonly configMap?: readonly string[];
   readonly resolve?: readonly string[];
   readonly allowPrivate?: readonly string[];
 }
@@ -16,12 +19,18 @@ export interface HostOptions {
 export const withHostOptions = (command: Command): Command =>
   command
     .option("--volume <claim=folder>", "folder that stands in for a persistentVolumeClaim; may be repeated", collect, [])
+    .option("--secret <name=folder>", "folder that stands in for a Secret, one file a key; may be repeated", collect, [])
+    .option("--config-map <name=folder>", "folder that stands in for a ConfigMap, one file a key; may be repeated", collect, [])
     .option("--resolve <host:port=address:port>", "dial this address for that host, whatever it is; may be repeated", collect, [])
     .option("--allow-private <cidr>", "address range that tools may reach although it is private; may be repeated", collect, []);
 
-/** Throws `Invalid` (`VolumeOptionInvalid`, `ResolveOptionInvalid`). */
+/** Throws `Invalid` (`VolumeOptionInvalid`, `GivenOptionInvalid`, `ResolveOptionInvalid`). */
 export const hostSettings = (terminal: Terminal, options: HostOptions): Omit<HostSettings, "cacheFolder"> => ({
   claims: claimFolders(options.volume ?? [], (path) => resolve(terminal.folder, path)),
+  given: {
+    secrets: namedFolders("Secret", options.secret ?? [], (path) => resolve(terminal.folder, path)),
+    configMaps: namedFolders("ConfigMap", options.configMap ?? [], (path) => resolve(terminal.folder, path)),
+  },
   hostOverrides: Object.fromEntries((options.resolve ?? []).map(overrideOf)),
   privateRanges: options.allowPrivate ?? [],
 });

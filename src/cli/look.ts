@@ -14,10 +14,11 @@ export interface LookOptions extends HostOptions {
  */
 export const look = (terminal: Terminal, folder: string, options: LookOptions): Promise<Look> => {
   const cacheFolder = cacheFolderOf(terminal, options.cache);
-  const listTools = toolLister({ ...hostSettings(terminal, options), cacheFolder }, (event) => {
+  const settings = { ...hostSettings(terminal, options), cacheFolder };
+  const listTools = toolLister(settings, (event) => {
     const name = `${event.key.workload}/${event.key.component}`;
     if (event.kind === "failed") terminal.err(`${name} ${event.code}: ${printable(event.message)}\n`);
     if (event.kind === "said" && event.stream === "host") terminal.err(`${name}: ${printable(event.text)}\n`);
   });
-  return lookAt(folder, componentSource(terminal, cacheFolder), listTools);
+  return lookAt(folder, componentSource(terminal, cacheFolder), listTools, settings.given);
 };

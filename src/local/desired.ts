@@ -6,7 +6,13 @@ import { canonicalJson, type JsonObject } from "../api/json.ts";
 import type { ComponentKey, LiveGrant } from "../catalogue/state.ts";
 import { componentName, findTool, grantedTool, toolText } from "../grants/granted-tool.ts";
 import { type Judgement, judgeGrant, type Observed } from "../grants/judge.ts";
-import { componentOfTool, type SandboxedComponent, sandboxedComponents } from "../grants/sandboxed-component.ts";
+import {
+  componentOfTool,
+  type GivenSource,
+  givenSources,
+  type SandboxedComponent,
+  sandboxedComponents,
+} from "../grants/sandboxed-component.ts";
 import { hostLimits } from "../manifests/quantities.ts";
 import type { Written } from "../manifests/read.ts";
 import { type ComponentFault, type ComponentSeen, seenComponent, type WorkloadObservation } from "./observe.ts";
@@ -19,6 +25,8 @@ export interface DesiredHost {
   readonly allowedHosts: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   readonly mounts: readonly DesiredMount[];
+  /** Secrets and ConfigMaps, in the order in which later ones win. */
+  readonly sources: readonly GivenSource[];
   readonly limits: HostLimits;
   readonly callsPerInstance: number;
   /** Whether its host is to be asked for tools that it lists itself. */
@@ -158,6 +166,7 @@ const desiredHost = (workload: Workload, component: SandboxedComponent, seen: Co
     component: seen.digest,
     allowedHosts,
     environment: environment?.config ?? {},
+    sources: givenSources(component),
     mounts: volumeMounts.map(({ name, mountPath, readOnly }) => ({
       name,
       mountPath,

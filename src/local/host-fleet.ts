@@ -33,7 +33,7 @@ export type FleetEvent =
 export interface FleetDeps {
   readonly keys: OperatorKeys;
   /** Makes the folders that the host mounts, and its cache. */
-  readonly place: (host: DesiredHost) => Promise<Pick<HostConfig, "mounts" | "cacheFolder">>;
+  readonly place: (host: DesiredHost) => Promise<Pick<HostConfig, "mounts" | "secretFolders" | "cacheFolder">>;
   readonly hostOverrides: Readonly<Record<string, string>>;
   readonly privateRanges: readonly string[];
   readonly publish: (changes: readonly CatalogueChange[]) => void;

@@ -6,7 +6,7 @@ import { OperatorKeys } from "./operator-keys.ts";
 import type { LocalSettings } from "./runtime.ts";
 import { LocalVolumes } from "./volumes.ts";
 
-export type HostSettings = Pick<LocalSettings, "claims" | "hostOverrides" | "privateRanges" | "cacheFolder">;
+export type HostSettings = Pick<LocalSettings, "claims" | "given" | "hostOverrides" | "privateRanges" | "cacheFolder">;
 
 /** Asks these hosts for the tools that their components list themselves. */
 export type ListTools = (hosts: readonly DesiredHost[]) => Promise<Listings>;
@@ -22,7 +22,7 @@ export const toolLister =
     const volumes = new LocalVolumes(settings.claims, settings.cacheFolder);
     const fleet = new HostFleet({
       keys: new OperatorKeys(() => Date.now()),
-      place: hostPlaces(volumes, settings.cacheFolder, () => undefined),
+      place: hostPlaces(volumes, settings.given, settings.cacheFolder, () => undefined),
       hostOverrides: settings.hostOverrides,
       privateRanges: settings.privateRanges,
       publish: () => undefined,

@@ -6,6 +6,7 @@ import type { Problem } from "../manifests/problem.ts";
 import type { Manifest, Written } from "../manifests/read.ts";
 import { assertUsableSchema } from "../translate/schema-usable.ts";
 import { decide, type Plan } from "./desired.ts";
+import { type GivenFolders, withGivenFaults } from "./given-folders.ts";
 import type { ListTools } from "./list-tools.ts";
 import { ComponentObserver, type FetchComponent, type WorkloadObservation } from "./observe.ts";
 
@@ -18,10 +19,10 @@ export interface Look {
 }
 
 /** Reads a folder and its components and judges its grants: what `ambit up` would serve. Throws what `loadManifests` throws. */
-export const lookAt = async (folder: string, fetchComponent: FetchComponent, listTools: ListTools): Promise<Look> => {
+export const lookAt = async (folder: string, fetchComponent: FetchComponent, listTools: ListTools, given: GivenFolders): Promise<Look> => {
   const { objects, problems } = await loadManifests(folder, { assertUsableSchema });
   const written = objects.filter((object) => object.kind === "Workload");
-  const observed = await new ComponentObserver(fetchComponent).observe(written);
+  const observed = await withGivenFaults(await new ComponentObserver(fetchComponent).observe(written), given, "run");
   const hosts = decide({ workloads: observed, grants: [] }).hosts.filter((host) => host.listsTools || host.serves);
   const workloads = hosts.length > 0 ? (await listTools(hosts)).addTo(observed) : observed;
   const grants = objects.filter((object) => object.kind === "ToolGrant");

@@ -18,6 +18,7 @@ import { serveTelemetry, type TelemetryPlace, type TelemetryServer } from "../te
 import { assertUsableSchema } from "../translate/schema-usable.ts";
 import { decide, type JudgedGrant, liveGrant, type Plan } from "./desired.ts";
 import { type FolderWatch, watchFolder } from "./folder-watch.ts";
+import { type GivenFolders, withGivenFaults } from "./given-folders.ts";
 import { type FleetEvent, HostFleet } from "./host-fleet.ts";
 import { hostPlaces } from "./host-places.ts";
 import { Listings } from "./listings.ts";
@@ -43,6 +44,7 @@ export interface LocalSettings {
   readonly developerToken: string | null;
   readonly agents: readonly { readonly namespace: string; readonly name: string; readonly token: string }[];
   readonly claims: ReadonlyMap<string, string>;
+  readonly given: GivenFolders;
   readonly hostOverrides: Readonly<Record<string, string>>;
   readonly privateRanges: readonly string[];
   /** What is decided about callers; the developer is told why a call was refused in any case. */
@@ -116,7 +118,9 @@ export class LocalRuntime {
         this.#lookAgain = true;
         if (this.#hasLooked) void this.look();
       },
-      place: hostPlaces(this.#volumes, settings.cacheFolder, (claim, folder) => deps.tell({ kind: "claim-folder-made", claim, folder })),
+      place: hostPlaces(this.#volumes, settings.given, settings.cacheFolder, (claim, folder) =>
+        deps.tell({ kind: "claim-folder-made", claim, folder }),
+      ),
       hostOverrides: settings.hostOverrides,
       privateRanges: settings.privateRanges,
       publish: (changes) => this.#state.apply(changes),
@@ -224,7 +228,8 @@ export class LocalRuntime {
 
   async #gather(): Promise<{ manifests: ReadManifests; workloads: WorkloadObservation[] }> {
     const manifests = await loadManifests(this.#settings.folder, { assertUsableSchema });
-    return { manifests, workloads: await this.#observer.observe(ofKind(manifests.objects, "Workload")) };
+    const observed = await this.#observer.observe(ofKind(manifests.objects, "Workload"));
+    return { manifests, workloads: await withGivenFaults(observed, this.#settings.given, "all") };
   }
 
   /** Withdraws before it changes hosts, and offers after: at no moment is a tool offered whose code or reach was not approved. */
