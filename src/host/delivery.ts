@@ -18,7 +18,7 @@ import type { TicketKey } from "../tickets/ticket.ts";
 /** Most keys that may be in force at once: one, and one more while keys rotate. */
 const maxKeys = 2;
 const maxTableEntries = 10_000;
-const maxCredentials = 3;
+const maxCredentials = 2;
 const maxServers = 1000;
 
 /** A key given as SPKI DER in base64. Throws `Invalid` with code `KeyMalformed`. */

@@ -75,6 +75,7 @@ describe("a host whose component serves HTTP", () => {
     assert.notEqual(await put(host.signedByRoot({ kind: "hop", boot: "other", version: 9, accept: [next] })), 200);
     assert.notEqual(await put(JSON.stringify({ payload: "{}", signature: "" })), 200);
     assert.notEqual(await put(host.signedByRoot({ kind: "hop", boot: host.boot, version: 9, accept: ["short"] })), 200);
+    assert.notEqual(await put(host.signedByRoot({ kind: "hop", boot: host.boot, version: 9, accept: [next, credential, next] })), 200);
     assert.notEqual(await put(host.signedByRoot({ kind: "hop", boot: host.boot, version: 9 })), 200);
     assert.equal((await ask(host, "/seen")).status, 200);
   });
