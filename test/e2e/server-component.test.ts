@@ -22,11 +22,12 @@ const reason = await whyNoGround();
 
 const upstream = { name: "api.example.net", address: "20.10.0.13" };
 
-/** What the server fronts: an issue tracker, and on another port something of the same machine. */
+/** What the server fronts: an issue tracker that wants a credential, and on another port something of the same machine. */
 const tracker = `
   const { createServer } = require("node:http");
   const issues = [{ number: 7, title: "Spoon bends", state: "open", body: "It does." }];
   for (const port of [80, 81]) createServer((request, response) => {
+    if (request.headers.authorization !== "Bearer open sesame") return response.writeHead(401).end();
     response.setHeader("content-type", "application/json").end(JSON.stringify(issues));
   }).listen(port, "${upstream.address}", () => console.log("listening"));`;
 
@@ -83,8 +84,14 @@ describe("an MCP server that is a component", { skip: reason ?? false }, () => {
     const server = readFileSync(new URL("../../examples/mcp-server-component/issues-mcp.wasm", import.meta.url));
     const localResources = {
       allowedHosts: [`http://${upstream.name}`],
-      environment: { config: { GITHUB_API_URL: `http://${upstream.name}` } },
+      environment: { config: { GITHUB_API_URL: `http://${upstream.name}` }, secretFrom: [{ name: "tracker-token" }] },
     };
+    await apply(ground.kubectl, {
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name: "tracker-token", namespace: ground.namespace },
+      stringData: { GITHUB_TOKEN: "open sesame" },
+    });
     await ground.applyWorkload(
       "tracker",
       [{ name: "issues-mcp", image: await ground.registry.push("tools/issues-mcp", server), localResources }],
@@ -111,6 +118,10 @@ describe("an MCP server that is a component", { skip: reason ?? false }, () => {
     const { spec } = await ground.grant(draft);
     assert.deepEqual(spec.tool.mcpServer, "issues");
     assert.deepEqual(spec.review?.reach.hosts, [`http://${upstream.name}`]);
+    assert.deepEqual(spec.review?.reach.secrets, ["tracker-token"], "which the server has, and its bridge has not");
+    const mounted = async (pod: string) =>
+      JSON.stringify((await ground.read<{ spec: { volumes: object[] } }>("pods", pod)).spec.volumes).includes("tracker-token");
+    assert.deepEqual([await mounted(places.server.pod), await mounted(places.bridge.pod)], [true, false]);
   });
 
   const at = (who: keyof typeof places, port: number): string => `${places[who].address}:${port}`;
