@@ -8,7 +8,7 @@ import { ClusterClient } from "../../src/kube/client.ts";
 import { systemClock } from "../../src/kube/clock.ts";
 import { EventRecorder } from "../../src/kube/events.ts";
 import { noMetrics } from "../../src/kube/metrics.ts";
-import type { ClusterObject } from "../../src/kube/object.ts";
+import { type ClusterObject, objectPath, type ResourceType } from "../../src/kube/object.ts";
 import { namespaces, networkPolicies, services, workloads } from "../../src/kube/resource-types.ts";
 import type { OperatorContext } from "../../src/operator/context.ts";
 import { type Egress, egressOf } from "../../src/operator/egress/egress.ts";
@@ -18,6 +18,8 @@ import { type ApiServer, startApiServer, whyNoApiServer } from "../cluster/api-s
 import { becomes } from "../cluster/becomes.ts";
 import { installCrds } from "../cluster/crds.ts";
 import { type DnsServer, startDnsServer, type Zone } from "../support/dns-server.ts";
+
+const quotas: ResourceType = { group: "", version: "v1", kind: "ResourceQuota", plural: "resourcequotas", namespaced: true };
 
 type WithSpec = ClusterObject & { readonly spec: object };
 type Policy = ClusterObject & { readonly spec: NetworkPolicySpec };
@@ -261,8 +263,28 @@ describe("egress of Workloads against a real API server", { skip: reason ?? fals
       async () => (await policy("tool-other")) !== null,
       () => null,
     );
-    // Nobody ends it here, and nothing can be made in it any more.
-    await client.delete(namespaces, { name: namespace });
+    const quota = { "count/networkpolicies.networking.k8s.io": "1" };
+    const name = "no-more-policies";
+    await client.create<WithSpec>(quotas, { metadata: { name, namespace }, spec: { hard: quota } });
+    // No controller counts here.
+    await client.request({
+      method: "PATCH",
+      path: objectPath(quotas, { name, namespace }, "status"),
+      contentType: "application/merge-patch+json",
+      body: { status: { hard: quota, used: quota } },
+    });
+    const another = { metadata: { name: "another", namespace }, spec: { podSelector: {} } };
+    const path = `/apis/networking.k8s.io/v1/namespaces/${namespace}/networkpolicies`;
+    const tryOne = () => client.request({ method: "POST", path, query: { dryRun: "All" }, body: another });
+    await eventually(
+      "the API server takes no more policies",
+      () =>
+        tryOne().then(
+          () => false,
+          () => true,
+        ),
+      () => null,
+    );
     await change("tool", { api: [], other: [] });
     const of = { namespace, workload: "tool", component: "api" };
     await eventually(
@@ -270,7 +292,7 @@ describe("egress of Workloads against a real API server", { skip: reason ?? fals
       () => running.egress.faultOf(of)?.reason === "PolicyRefused",
       () => running.egress.faultOf(of),
     );
-    assert.match(running.egress.faultOf(of)?.message ?? "", /terminat/);
+    assert.match(running.egress.faultOf(of)?.message ?? "", /quota/);
     assert.equal(running.egress.faultOf({ ...of, component: "other" }), undefined);
   });
 
