@@ -88,7 +88,11 @@ export const startHost = async (setup: HostSetup): Promise<HostUnderTest> => {
   child.stdin?.write(`${JSON.stringify(config)}\n`);
   const lines: string[] = [];
   const reader = createInterface({ input: child.stdout ?? process.stdin });
-  const [first] = (await once(reader, "line")) as [string];
+  // A host that ends before it listens prints nothing, and would be waited for for ever.
+  const [first] = await Promise.race([
+    once(reader, "line") as Promise<[string]>,
+    once(child, "exit").then(([code]) => Promise.reject(new Error(`the host ended with code ${code} before it listened`))),
+  ]);
   reader.on("line", (line) => lines.push(line));
   const { listening, serving } = JSON.parse(first) as { listening: { port: number }; serving?: { port: number } };
   const url = `http://127.0.0.1:${listening.port}`;
