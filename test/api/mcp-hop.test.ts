@@ -188,6 +188,14 @@ describe("the hop to an MCP server that is a component", { skip: whyNoApiServer(
     assert.ok(await isAnswered());
   });
 
+  test("a server that gets another name takes that bridge's requests, without another pod", async () => {
+    await world.put({ components: [{ name: component, image }], mcpServers: [{ name: "renamed", component }] });
+    const pod = await run("renamed", "bridge-b");
+    await ready(pod);
+    const workload = await world.workloadIs((one) => (componentIn(one, "renamed")?.toolCount ?? 0) > 0);
+    assert.deepEqual(plain(componentIn(workload, component)?.pods), [{ digest, ready: 1 }]);
+  });
+
   test("nothing failed meanwhile", () => {
     assert.deepEqual(world.failures, []);
   });

@@ -129,11 +129,9 @@ export const createDelivery = (context: OperatorContext, options: DeliveryOption
     }
   };
 
-  /** An MCP server's pod came, went, or has another start of its host: the bridges of its Workload are told. */
-  const serverChanged = (pod: Pod): void => {
-    const { namespace = "", labels: has = {} } = pod.metadata;
-    for (const other of stores.pods.find("workload", `${namespace}/${has[labels.workload] ?? ""}`)) {
-      if (other.metadata.annotations?.[podAnnotations.hop] === "bridge") controller.enqueue(keyOf(other));
+  const lookAtHops = (namespace: string, workload: string, ends: readonly string[]): void => {
+    for (const pod of stores.pods.find("workload", `${namespace}/${workload}`)) {
+      if (ends.includes(pod.metadata.annotations?.[podAnnotations.hop] ?? "")) controller.enqueue(keyOf(pod));
     }
   };
 
@@ -151,7 +149,15 @@ export const createDelivery = (context: OperatorContext, options: DeliveryOption
           if (change.object.metadata.annotations?.[podAnnotations.hop] !== "server") return;
           const before = change.type === "updated" ? hostPodOf(change.previous) : undefined;
           const now = change.type === "deleted" ? undefined : hostPodOf(change.object);
-          if (change.type === "deleted" || !isDeepStrictEqual(before, now)) serverChanged(change.object);
+          const { namespace = "", labels: has = {} } = change.object.metadata;
+          // An MCP server's pod came, went, or has another start of its host.
+          if (change.type === "deleted" || !isDeepStrictEqual(before, now)) lookAtHops(namespace, has[labels.workload] ?? "", ["bridge"]);
+        }),
+        stores.workloads.subscribe((change) => {
+          const { namespace = "", name, generation } = change.object.metadata;
+          if (change.type === "updated" && change.previous.metadata.generation === generation) return;
+          // The same pods may serve another bridge now.
+          lookAtHops(namespace, name, ["server", "bridge"]);
         }),
         egress.subscribe(changed),
         keyring.onTicketKeys(() => {
