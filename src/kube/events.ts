@@ -3,7 +3,8 @@ import type { ClusterClient } from "./client.ts";
 import { type Clock, pause } from "./clock.ts";
 import { type Counter, type MetricsRegistry, noMetrics } from "./metrics.ts";
 import { microTime } from "./micro-time.ts";
-import { apiVersionOf, type ClusterObject, objectPath, type ResourceType } from "./object.ts";
+import { apiVersionOf, type ClusterObject, objectPath } from "./object.ts";
+import { events } from "./resource-types.ts";
 import { TokenBucket } from "./token-bucket.ts";
 
 /** What happened, for a person who runs `kubectl describe`. Never holds what a tool was sent or gave back, nor a secret. */
@@ -54,8 +55,6 @@ export const defaultRecorderLimits: RecorderLimits = {
   burst: 25,
   perSecond: 1 / 60,
 };
-
-const eventsType: ResourceType = { group: "events.k8s.io", version: "v1", kind: "Event", plural: "events", namespaced: true };
 
 const longestNoteBytes = 1024;
 
@@ -147,8 +146,8 @@ export class EventRecorder {
     const name = `${metadata.name.slice(0, 200)}.${uniqueName()}`;
     const wall = clock.now();
     const event = {
-      apiVersion: apiVersionOf(eventsType),
-      kind: eventsType.kind,
+      apiVersion: apiVersionOf(events),
+      kind: events.kind,
       metadata: { name, namespace },
       eventTime: microTime(wall),
       reportingController: controller,
@@ -224,7 +223,7 @@ export class EventRecorder {
     const repeated = { series: { count, lastObservedTime: microTime(series.lastWall) } };
     for (let attempt = 0; attempt < attempts && !signal.aborted; attempt++) {
       try {
-        const path = objectPath(eventsType, { namespace, name });
+        const path = objectPath(events, { namespace, name });
         if (isFirst) {
           const body = count === 1 ? series.event : { ...series.event, ...repeated };
           await client.request({ method: "POST", path: path.slice(0, path.lastIndexOf("/")), body, signal });

@@ -15,6 +15,7 @@ export const services: ResourceType = { group: "", version: "v1", kind: "Service
 export const configMaps: ResourceType = { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps", namespaced: true };
 export const secrets: ResourceType = { group: "", version: "v1", kind: "Secret", plural: "secrets", namespaced: true };
 export const namespaces: ResourceType = { group: "", version: "v1", kind: "Namespace", plural: "namespaces", namespaced: false };
+export const events: ResourceType = { group: "events.k8s.io", version: "v1", kind: "Event", plural: "events", namespaced: true };
 export const networkPolicies: ResourceType = {
   group: "networking.k8s.io",
   version: "v1",

@@ -14,7 +14,7 @@ export interface Pod extends ClusterObject {
     readonly containerStatuses?: readonly {
       readonly name: string;
       readonly containerID?: string;
-      readonly state?: { readonly running?: object };
+      readonly state?: { readonly running?: object; readonly waiting?: { readonly reason?: string } };
     }[];
     readonly conditions?: readonly { readonly type: string; readonly status: string }[];
   };

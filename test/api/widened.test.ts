@@ -62,14 +62,15 @@ describe("a Workload that is to reach more", { skip: whyNoApiServer() ?? false }
   const judges = () => run(client, components, (context) => toolGrantControllers(context, new ToolListings()));
 
   let name = "";
-  const put = async (image: string, allowedHosts: readonly string[], claim?: string): Promise<void> => {
+  const put = async (image: string, allowedHosts: readonly string[], claim?: string, secret?: string): Promise<void> => {
     const mounts = claim === undefined ? {} : { volumeMounts: [{ name: "docs", mountPath: "/docs" }] };
+    const given = secret === undefined ? {} : { environment: { secretFrom: [{ name: secret }] } };
     const body = {
       apiVersion: "ambit.dev/v1alpha1",
       kind: "Workload",
       metadata: { name, namespace },
       spec: {
-        components: [{ name: "tool", image: imageOf(image), localResources: { allowedHosts, ...mounts } }],
+        components: [{ name: "tool", image: imageOf(image), localResources: { allowedHosts, ...mounts, ...given } }],
         ...(claim === undefined ? {} : { volumes: [{ name: "docs", persistentVolumeClaim: { claimName: claim } }] }),
       },
     };
@@ -120,6 +121,7 @@ describe("a Workload that is to reach more", { skip: whyNoApiServer() ?? false }
     "further hosts": () => put("one", ["api.github.com", "evil.example"]),
     "other code": () => put("two", ["api.github.com"]),
     "a claim": () => put("one", ["api.github.com"], "docs"),
+    "a secret": () => put("one", ["api.github.com"], undefined, "github-token"),
   };
   for (const [what, widen] of Object.entries(widenings)) {
     test(`gets ${what} only when no tool is live that was judged without`, async () => {

@@ -26,7 +26,7 @@ test("a runtime that is closed while it looks at its folder starts nothing after
       developerToken: "t",
       agents: [],
       claims: new Map(),
-    given: { secrets: new Map(), configMaps: new Map() },
+      given: { secrets: new Map(), configMaps: new Map() },
       hostOverrides: {},
       privateRanges: [],
       cacheFolder: join(place, "cache"),

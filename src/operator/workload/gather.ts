@@ -1,14 +1,17 @@
 import { AmbitError, Invalid, Stalled, Transient, Waiting } from "../../api/errors.ts";
 import { incomingHandlerExport, servesNoHttp } from "../../api/http-server.ts";
-import { type SandboxedComponent, sandboxedComponents } from "../../grants/sandboxed-component.ts";
+import { givenSources, type SandboxedComponent, sandboxedComponents } from "../../grants/sandboxed-component.ts";
+import type { ClusterClient } from "../../kube/client.ts";
 import { type ClusterObject, isControlledBy, keyText, type ObjectKey, type ResourceType } from "../../kube/object.ts";
 import { configMaps, deployments, disruptionBudgets, services } from "../../kube/resource-types.ts";
 import type { ComponentStore, StoredComponent } from "../component-store.ts";
 import type { OperatorStores } from "../context.ts";
 import { unjudgedGrants } from "../judged.ts";
 import type { ClusterWorkload, Pod } from "../kinds.ts";
+import { labels } from "../names.ts";
 import { type Offering, offeringOf, type ToolListings } from "../tool-listings.ts";
 import type { ConfigMap, Deployment, DisruptionBudget, Service } from "./kinds.ts";
+import { isNotStarted, missingSource } from "./not-started.ts";
 
 /** Why a component is not run as the spec has it. A `passing` fault may go away by itself. */
 export interface Fault {
@@ -47,6 +50,8 @@ export interface Seen {
   readonly disruptionBudgets: readonly DisruptionBudget[];
   /** With its labels, whoever controls them: those of a ReplicaSet of ours, or of nobody. */
   readonly pods: readonly Pod[];
+  /** Of components that are given Secrets or ConfigMaps and have pods that do not start: what is missing, or null while nobody knows. */
+  readonly notStarted: ReadonlyMap<string, Fault | null>;
   /** Grants through which a tool of this Workload is offered now. */
   readonly activeGrants: number;
   /** Of these, those that were judged by what the Workload was before. */
@@ -58,7 +63,7 @@ export interface Seen {
 /** Null where there is no such Workload any more. Never rejects for what an image or a registry does: that is a component's fault in the result. */
 export const gather = async (
   stores: OperatorStores,
-  known: { readonly components: ComponentStore; readonly listings: ToolListings },
+  known: { readonly components: ComponentStore; readonly listings: ToolListings; readonly client: Pick<ClusterClient, "listPage"> },
   key: ObjectKey,
   signal: AbortSignal,
 ): Promise<Seen | null> => {
@@ -72,6 +77,7 @@ export const gather = async (
       );
   const index = keyText(key);
   const uid = workload.metadata.uid ?? "";
+  const pods = stores.pods.find("workload", index);
   const own = <T extends ClusterObject>(objects: readonly T[]): T[] => objects.filter((object) => isControlledBy(object, uid));
   return {
     workload,
@@ -80,11 +86,27 @@ export const gather = async (
     services: own(stores.services.find("workload", index)),
     configMaps: own(stores.configMaps.find("workload", index)),
     disruptionBudgets: own(stores.disruptionBudgets.find("workload", index)),
-    pods: stores.pods.find("workload", index),
+    pods,
+    notStarted: await notStarted(known.client, seenComponents, pods, signal),
     activeGrants: stores.toolGrants.find("workload", index).filter(({ status }) => status?.phase === "Active").length,
     unjudgedGrants: unjudgedGrants(stores, workload),
     needsSandboxPolicy: needsSandboxPolicy(stores, workload),
   };
+};
+
+const notStarted = async (
+  client: Pick<ClusterClient, "listPage">,
+  components: readonly SeenComponent[],
+  pods: readonly Pod[],
+  signal: AbortSignal,
+): Promise<Map<string, Fault | null>> => {
+  const found = new Map<string, Fault | null>();
+  for (const { component } of components) {
+    if (givenSources(component).length === 0) continue;
+    const waiting = pods.filter((pod) => pod.metadata.labels?.[labels.component] === component.name && isNotStarted(pod));
+    if (waiting.length > 0) found.set(component.name, await missingSource(client, component, waiting, signal));
+  }
+  return found;
 };
 
 /** Whether the policy before all sandboxes of the namespace must stay when this Workload has gone. */

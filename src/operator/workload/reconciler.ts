@@ -16,6 +16,7 @@ import { type AppliedPlan, apply } from "./apply.ts";
 import { decide, type Plan } from "./decide.ts";
 import type { HostSettings } from "./desired.ts";
 import { gather, isFault, type Seen } from "./gather.ts";
+import { askAgainMs } from "./not-started.ts";
 import type { SandboxPolicies } from "./sandbox-policy.ts";
 import { type FromOthers, statusOf } from "./summarise.ts";
 
@@ -102,7 +103,8 @@ const outcomeOf = (seen: Seen, { waiting }: Plan, applied: AppliedPlan): Outcome
   const found = seen.components.flatMap(({ found }) => (isFault(found) ? [found] : []));
   const faults = [...found, ...[...applied.values()].flatMap((result) => ("fault" in result ? [result.fault] : []))];
   const [first] = faults;
-  if (!first) return done;
+  const isAskedAgain = seen.notStarted.size > 0;
+  if (!first) return isAskedAgain ? { kind: "waiting", retryAfterMs: askAgainMs, on: "pods that do not start" } : done;
   const retryAfterMs = Math.min(...faults.map((fault) => fault.retryAfterMs ?? (fault.passing ? retryPassingMs : retryStalledMs)));
-  return { kind: "waiting", retryAfterMs, on: first.message };
+  return { kind: "waiting", retryAfterMs: isAskedAgain ? Math.min(retryAfterMs, askAgainMs) : retryAfterMs, on: first.message };
 };

@@ -91,6 +91,8 @@ const rolloutOf = (seen: Seen, name: string, digest: Sha256Digest, replicas: num
   );
   if (refused)
     return { kind: "stalled", reason: "ComponentRefused", message: refused.metadata.annotations?.[podAnnotations.refused] ?? "" };
+  const missing = seen.notStarted.get(name);
+  if (missing) return fromFault(missing);
   const failing = (deployment?.status?.conditions ?? []).find(
     ({ type, status }) => (type === "ReplicaFailure" && status === "True") || (type === "Progressing" && status === "False"),
   );

@@ -60,6 +60,18 @@ describe("the conditions of a Workload", () => {
       reconciling: "True RollingOut",
       stalled: "False NothingToDo",
     },
+    "whose pods wait for a secret": {
+      of: { ...seen(), notStarted: new Map([["issues", fault({ reason: "SecretMissing", message: "there is no Secret agents/token" })]]) },
+      ready: "False SecretMissing",
+      reconciling: "False Settled",
+      stalled: "True SecretMissing",
+    },
+    "whose pods do not start for a reason that nobody has told": {
+      of: { ...seen(), notStarted: new Map([["issues", null]]) },
+      ready: "False RollingOut",
+      reconciling: "True RollingOut",
+      stalled: "False NothingToDo",
+    },
     "whose Deployment has not heard of its newest template": {
       of: rolledOut(workload(), { observedGeneration: 1, replicas: 1, updatedReplicas: 1, availableReplicas: 1 }),
       ready: "False RollingOut",

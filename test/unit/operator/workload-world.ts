@@ -64,6 +64,7 @@ export const seen = (of: ClusterWorkload = workload(), changes: Partial<Seen> = 
   pods: [],
   activeGrants: 0,
   unjudgedGrants: 0,
+  notStarted: new Map(),
   needsSandboxPolicy: false,
   ...changes,
 });
