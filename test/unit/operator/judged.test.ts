@@ -14,6 +14,10 @@ const another: Record<string, { spec?: Partial<WorkloadSpec>; uid?: string; isAn
     spec: { components: [component({ localResources: { environment: { secretFrom: [{ name: "token" }] } } })] },
     isAnother: true,
   },
+  "an MCP server": {
+    spec: { mcpServers: [{ name: "linear", limits: component().limits, remote: { url: "https://mcp.example.com" } }] },
+    isAnother: true,
+  },
   "another image": { spec: { components: [component({ image: "registry.test/other" })] }, isAnother: true },
   "another claim": { spec: { volumes: [{ name: "docs", persistentVolumeClaim: { claimName: "other" } }] }, isAnother: true },
   "the same spec under another uid": { uid: "another", isAnother: true },
@@ -47,16 +51,15 @@ describe("live grants that were judged by another Workload", () => {
     },
     "don't count when they are not live": { status: { phase: "Drifted" }, count: 0 },
   };
-  for (const [sentence, { status, count }] of Object.entries(counted)) {
-    test(sentence, () => {
-      const toolGrants = new Store<ClusterToolGrant>(grantIndexes);
-      const { spec } = grantOf();
-      toolGrants.apply({
-        ...grantOf(),
-        spec: { ...spec, tool: { ...spec.tool, workload: "github" } },
-        ...(status ? { status } : {}),
-      } as ClusterToolGrant);
-      assert.equal(unjudgedGrants({ toolGrants }, of), count);
-    });
+  const tools = { "a component": grantOf().spec.tool, "an MCP server": { mcpServer: "linear", tool: "list_issues" } };
+  for (const [whose, tool] of Object.entries(tools)) {
+    for (const [sentence, { status, count }] of Object.entries(counted)) {
+      test(`of ${whose} ${sentence}`, () => {
+        const toolGrants = new Store<ClusterToolGrant>(grantIndexes);
+        const spec = { ...grantOf().spec, tool: { ...tool, workload: "github" } };
+        toolGrants.apply({ ...grantOf(), spec, ...(status ? { status } : {}) } as ClusterToolGrant);
+        assert.equal(unjudgedGrants({ toolGrants }, of), count);
+      });
+    }
   }
 });
