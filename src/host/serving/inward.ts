@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { MessagePort } from "node:worker_threads";
-import { type ToServed, windowBytes } from "./served-messages.ts";
+import { costOf, type ToServed, windowBytes } from "./served-messages.ts";
 
 /** What is read and dropped of a body that nobody wants, so that its sender comes to read the answer, and for how long. */
 const droppedBytes = 1024 * 1024;
@@ -39,7 +39,7 @@ export class Inward {
 
   #take(chunk: Buffer): void {
     this.received += chunk.length;
-    this.#outstanding += chunk.length;
+    this.#outstanding += costOf(chunk);
     this.#tell({ kind: "bytes", bytes: chunk });
     if (this.#outstanding >= windowBytes) this.#request.pause();
   }

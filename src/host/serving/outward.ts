@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { MessagePort } from "node:worker_threads";
 import { messageOf } from "../../api/errors.ts";
-import type { FromServed, ToServed } from "./served-messages.ts";
+import { costOf, type FromServed, type ToServed } from "./served-messages.ts";
 
 /** The response on its way to the client. */
 export class Outward {
@@ -83,7 +83,7 @@ export class Outward {
 
   #write(bytes: Uint8Array): void {
     this.sent += bytes.length;
-    const taken: ToServed = { kind: "taken", count: bytes.length };
+    const taken: ToServed = { kind: "taken", count: costOf(bytes) };
     this.#response.write(bytes, () => this.#port.postMessage(taken));
   }
 }

@@ -16,10 +16,15 @@ export interface ServedCall {
   readonly port: MessagePort;
 }
 
-/** Bytes under way in one direction that the other side has not taken yet: beyond this the sender waits. */
+/** Bytes under way in one direction that the other side has not taken yet, as `costOf` counts them: beyond this the sender waits. */
 export const windowBytes = 256 * 1024;
 
-/** From the thread that speaks HTTP. `taken` are bytes of the response that have gone out. */
+/** What a piece takes on its way besides its bytes: many small ones would take much more than they say. */
+export const pieceBytes = 512;
+
+export const costOf = (piece: Uint8Array): number => piece.length + pieceBytes;
+
+/** From the thread that speaks HTTP. `taken` is what of the response has gone out, as `costOf` counts it. */
 export type ToServed =
   | { readonly kind: "bytes"; readonly bytes: Uint8Array }
   | { readonly kind: "end"; readonly trailers: readonly string[] }
@@ -27,7 +32,7 @@ export type ToServed =
   /** The client has gone, or its request broke off. */
   | { readonly kind: "gone" };
 
-/** From the worker. `taken` are bytes of the request that the guest has read. After `end` or `cut` nothing comes. */
+/** From the worker. `taken` is what of the request the guest has read, as `costOf` counts it. After `end` or `cut` nothing comes. */
 export type FromServed =
   | { readonly kind: "head"; readonly status: number; readonly headers: readonly string[] }
   | { readonly kind: "bytes"; readonly bytes: Uint8Array }

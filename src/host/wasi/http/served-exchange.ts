@@ -1,5 +1,5 @@
 import type { MessagePort } from "node:worker_threads";
-import { type FromServed, type ServedHead, type ToServed, windowBytes } from "../../serving/served-messages.ts";
+import { costOf, type FromServed, type ServedHead, type ToServed, windowBytes } from "../../serving/served-messages.ts";
 import type { CallContext } from "../call-context.ts";
 import { IoError, type OutputSink } from "../streams.ts";
 import { Bell } from "./bell.ts";
@@ -83,6 +83,7 @@ export class ServedExchange implements Disposable {
   readonly whenRoom = (wake: () => void): (() => void) => this.#room.wait(wake);
 
   send(bytes: Uint8Array): void {
+    if (bytes.length === 0) return;
     if (this.#sent + bytes.length > this.#responseBytes) {
       this.cut(`the response has more than ${this.#responseBytes} bytes`);
       throw new IoError("the response is larger than it may be", {
@@ -91,7 +92,7 @@ export class ServedExchange implements Disposable {
       });
     }
     this.#sent += bytes.length;
-    this.#outstanding += bytes.length;
+    this.#outstanding += costOf(bytes);
     // The guest's memory is not ours to give away: what it lifted is copied by posting it.
     this.#tell({ kind: "bytes", bytes });
   }
@@ -126,7 +127,7 @@ export class ServedExchange implements Disposable {
   #take(message: ToServed): void {
     switch (message.kind) {
       case "bytes":
-        if (this.#isAbandoned) this.#tell({ kind: "taken", count: message.bytes.length });
+        if (this.#isAbandoned) this.#tell({ kind: "taken", count: costOf(message.bytes) });
         else this.#chunks.push(message.bytes);
         this.#arrived.ring();
         return;
@@ -156,16 +157,17 @@ export class ServedExchange implements Disposable {
       return new Uint8Array();
     }
     const bytes = first.subarray(0, max);
-    if (bytes.length === first.length) this.#chunks.shift();
+    const isLast = bytes.length === first.length;
+    if (isLast) this.#chunks.shift();
     else this.#chunks[0] = first.subarray(bytes.length);
-    if (bytes.length > 0) this.#tell({ kind: "taken", count: bytes.length });
+    if (bytes.length > 0) this.#tell({ kind: "taken", count: isLast ? costOf(bytes) : bytes.length });
     return bytes;
   }
 
   #abandon(): void {
     if (this.#isAbandoned) return;
     this.#isAbandoned = true;
-    const left = this.#chunks.splice(0).reduce((sum, chunk) => sum + chunk.length, 0);
+    const left = this.#chunks.splice(0).reduce((sum, chunk) => sum + costOf(chunk), 0);
     if (left > 0) this.#tell({ kind: "taken", count: left });
   }
 
