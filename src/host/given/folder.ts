@@ -19,6 +19,7 @@ export const folderStamp = ({ name, folder }: HostSecretFolder): string =>
     const current = currentFolder(folder);
     if (current !== null) return current;
     return fileNames(folder)
+      .slice(0, givenBounds.files + 1)
       .map((file) => {
         const seen = lstatSync(join(folder, file), { bigint: true, throwIfNoEntry: false });
         return seen ? `${file}:${seen.ino}:${seen.size}:${seen.mtimeNs}:${seen.ctimeNs}` : `${file}:gone`;
