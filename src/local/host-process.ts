@@ -7,6 +7,7 @@ import type { HostConfig, SignedDocument } from "../api/host.ts";
 import type { Endpoint } from "../catalogue/state.ts";
 import { type HostListing, readListingAnswer } from "../grants/listing-answer.ts";
 import { hostArguments, hostEntry, hostEnvironment } from "../host/node-arguments.ts";
+import type { ServedLine } from "../host/serving/relay.ts";
 import type { GuestLine } from "../host/wasi/call-context.ts";
 
 /** Longest wait for a host to say where it listens, and to take what is delivered: compiling a large component takes seconds. */
@@ -124,12 +125,18 @@ const guestStreams = { stdout: "guest-out", stderr: "guest-err", host: "host" } 
 
 const guestLine = (text: string, output: HostOutput): void => {
   try {
-    const parsed = JSON.parse(text) as { guest?: GuestLine; error?: string; reason?: string };
-    if (parsed.guest !== undefined) output.line(guestStreams[parsed.guest.stream], parsed.guest.text);
+    const parsed = JSON.parse(text) as { guest?: GuestLine; served?: ServedLine; error?: string; reason?: string };
+    if (parsed.served !== undefined) servedLine(parsed.served, output);
+    else if (parsed.guest !== undefined) output.line(guestStreams[parsed.guest.stream], parsed.guest.text);
     else output.line("host", [parsed.error, parsed.reason].filter(Boolean).join(": ") || text);
   } catch {
     output.line("host", text);
   }
+};
+
+/** What went well is told by the call that it was for. */
+const servedLine = ({ method, status, fault }: ServedLine, output: HostOutput): void => {
+  if (fault !== undefined) output.line("host", `a ${method} was answered with ${status}: ${fault}`);
 };
 
 const get = async (url: string): Promise<Record<string, unknown>> => {
