@@ -78,7 +78,8 @@ describe("a host with folders of secrets", () => {
     assert.deepEqual(await seen(host), { MODE: "test", SHARED: "of the second", TOKEN: secret("a") });
   });
 
-  it("tells of what it left out by name, and never by value", () => {
+  it("tells of what it left out by name, and never by value", async () => {
+    await until(() => host.lines.join().includes("no-name"));
     const text = host.lines.join("\n");
     assert.match(text, /\\"no-name\\" of Secret first has no name of an environment variable/);
     assert.doesNotMatch(text, /VERY-SECRET/);
@@ -167,7 +168,7 @@ describe("a host with a plain folder", () => {
     writeFileSync(join(folder, "Host"), "elsewhere");
     await withHost({ secretFolders: [as("headers", "login", folder)] }, async (host) => {
       assert.deepEqual(await seen(host), { MCP_HEADER_1: `Authorization: Bearer ${secret("h")}` });
-      assert.match(host.lines.join(), /Host.* of login is a header that the bridge sets itself/);
+      await until(() => /Host.* of login is a header that the bridge sets itself/.test(host.lines.join()));
     });
   });
 });

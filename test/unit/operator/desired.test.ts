@@ -94,6 +94,19 @@ describe("the objects of a component", () => {
   });
 });
 
+test("the bridge to a remote server alone gets the secrets of its headers", () => {
+  const remote = { url: "https://mcp.example.com/mcp", headersFrom: [{ name: "login" }] };
+  const of = workload({ components: [component()], mcpServers: [{ name: "linear", limits: component().limits, remote }] });
+  const made = sandboxedComponents(of.spec).map((one) => componentObjects(of, one, { digest, watches: true }, 1, settings));
+  const [beside, bridge] = made.map(({ configMap, deployment }) => JSON.stringify([configMap, deployment]));
+  assert.doesNotMatch(beside ?? "", /login|headers/);
+  const folder = "/var/lib/ambit/given/secrets/login";
+  const [config] = made.slice(1).map(({ configMap }) => JSON.parse(String((configMap.data as Record<string, string>)["config.json"])));
+  assert.deepEqual(config.secretFolders, [{ name: "the Secret login", folder, as: "headers" }]);
+  assert.ok(bridge?.includes(`{"name":"secret-login","mountPath":"${folder}","readOnly":true}`));
+  assert.ok(bridge?.includes('{"name":"secret-login","secret":{"secretName":"login","defaultMode":288}}'));
+});
+
 test("a component that waits for changes has memory for one instance more", () => {
   const of = workload();
   const limitOf = (watches: boolean): string | undefined => {
