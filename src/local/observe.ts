@@ -100,7 +100,7 @@ export class ComponentObserver {
       const functions = offeredFunctions(described, component.tools?.exclude ?? []);
       const behind = await this.#behindBridge(written, component);
       const reach = reachOf(object.spec, component.name, behind?.imports ?? described.imports);
-      const listing = untypedExport(described) === null ? "none" : "awaited";
+      const listing = component.serves !== undefined || untypedExport(described) === null ? "none" : "awaited";
       if (component.serves !== undefined && incomingHandlerExport(described) === null)
         throw new Stalled(servesNoHttp.code, servesNoHttp.message);
       return {
