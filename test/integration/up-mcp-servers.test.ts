@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { cp, readdir, readFile, writeFile } from "node:fs/promises";
+import { cp, readdir, readFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join, resolve } from "node:path";
@@ -8,7 +8,8 @@ import { after, before, describe, it } from "node:test";
 import { parse } from "yaml";
 import { type ChangingServer, type Said, startStateless } from "../fixtures/mcp-servers/changing.ts";
 import type { RunningUp } from "../support/ambit-command.ts";
-import { prepareWorkload, type ServedFolder, token } from "../support/served-folder.ts";
+import { developerOf } from "../support/developer.ts";
+import { prepareWorkload, type ServedFolder } from "../support/served-folder.ts";
 
 const said: Said = {
   instructions: "Use it with care.",
@@ -16,33 +17,6 @@ const said: Said = {
 };
 
 const remote = (url: string) => ({ mcpServers: [{ name: "issues", remote: { url } }] });
-
-/** What a developer sees of a running catalogue, and does to its folder. */
-const asked = (running: () => { readonly up: RunningUp; readonly folder: ServedFolder }) => {
-  const ask = async (path: string, body?: object) => {
-    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
-    const response = await fetch(
-      `${running().up.url}${path}`,
-      body === undefined ? { headers } : { method: "POST", headers, body: JSON.stringify(body) },
-    );
-    // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects, and fails where it isn't there
-    return (await response.json()) as any;
-  };
-  const offered = async (): Promise<string> => ((await ask("/v1/declarations")) as { name: string }[]).map(({ name }) => name).join();
-  const comesToBe = async (wanted: string): Promise<void> => {
-    const deadline = Date.now() + 30_000;
-    for (let seen = await offered(); seen !== wanted; seen = await offered()) {
-      assert.ok(Date.now() < deadline, `offered: ${seen}`);
-      await new Promise((passed) => setTimeout(passed, 100));
-    }
-  };
-  const write = (spec: object) =>
-    writeFile(
-      join(running().folder.manifests, "workload.yaml"),
-      JSON.stringify({ apiVersion: "ambit.dev/v1alpha1", kind: "Workload", metadata: { name: "bench", namespace: "agents" }, spec }),
-    );
-  return { ask, offered, comesToBe, write };
-};
 
 describe("ambit up with a remote MCP server", () => {
   let server: ChangingServer;
@@ -60,7 +34,7 @@ describe("ambit up with a remote MCP server", () => {
     await server?.stop();
   });
 
-  const { ask, offered, comesToBe, write } = asked(() => ({ up, folder }));
+  const { ask, offered, comesToBe, write } = developerOf(() => ({ up, folder }));
 
   it("drafts its tools as the server's, with its address as all their reach and no code to review", async () => {
     const [file = ""] = await readdir(join(folder.manifests, "grants"));
@@ -134,16 +108,10 @@ describe("ambit up with an MCP server that is a component", () => {
     await folder?.remove();
     tracker?.close();
   });
-  const { ask, offered, comesToBe, write } = asked(() => ({ up, folder }));
+  const { ask, until, offered, comesToBe, write } = developerOf(() => ({ up, folder }));
   const all = "count_issues,get_issue,list_issues";
   const listing = () => ask("/v1/calls", { name: "list_issues", arguments: { repo: "octo/app" } });
-  const comesBack = async (): Promise<void> => {
-    const deadline = Date.now() + 30_000;
-    for (let answer = await listing(); answer.outcome !== "ok"; answer = await listing()) {
-      assert.ok(Date.now() < deadline, `its tools did not come back: ${JSON.stringify(answer)}`);
-      await new Promise((passed) => setTimeout(passed, 100));
-    }
-  };
+  const comesBack = (): Promise<void> => until("its tools come back", async () => (await listing()).outcome === "ok");
 
   it("drafts its tools with the server's own reach and code", async () => {
     const files = await readdir(join(folder.manifests, "grants"));

@@ -7,7 +7,8 @@ import { parse } from "yaml";
 import { type ChangingServer, startStateless } from "../fixtures/mcp-servers/changing.ts";
 import { type Guard, guard } from "../fixtures/mcp-servers/guarded.ts";
 import { ambit, type RunningUp } from "../support/ambit-command.ts";
-import { prepareWorkload, type ServedFolder, token } from "../support/served-folder.ts";
+import { developerOf } from "../support/developer.ts";
+import { prepareWorkload, type ServedFolder } from "../support/served-folder.ts";
 
 const intruder = resolve(import.meta.dirname, "../fixtures/components/intruder.wasm");
 
@@ -32,33 +33,6 @@ class Given {
     for (const [key, value] of Object.entries(files)) await writeFile(join(this.folder(name), key), value);
   }
 }
-
-const askedOf = (running: () => { readonly up: RunningUp; readonly folder: ServedFolder }) => {
-  const ask = async (path: string, body?: object) => {
-    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
-    const response = await fetch(
-      `${running().up.url}${path}`,
-      body === undefined ? { headers } : { method: "POST", headers, body: JSON.stringify(body) },
-    );
-    // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects, and fails where it isn't there
-    return (await response.json()) as any;
-  };
-  const until = async (what: string, holds: () => Promise<boolean>): Promise<void> => {
-    const deadline = Date.now() + 30_000;
-    while (!(await holds())) {
-      assert.ok(Date.now() < deadline, what);
-      await new Promise((passed) => setTimeout(passed, 100));
-    }
-  };
-  const offered = async (): Promise<string> => ((await ask("/v1/declarations")) as { name: string }[]).map(({ name }) => name).join();
-  const comesToBe = (wanted: string): Promise<void> => until(`it is offered: ${wanted}`, async () => (await offered()) === wanted);
-  const write = (spec: object) =>
-    writeFile(
-      join(running().folder.manifests, "workload.yaml"),
-      JSON.stringify({ apiVersion: "ambit.dev/v1alpha1", kind: "Workload", metadata: { name: "bench", namespace: "agents" }, spec }),
-    );
-  return { ask, until, comesToBe, write };
-};
 
 describe("ambit up with a component that is given secrets", () => {
   const inline = `package ambit:intruder@0.1.0;
@@ -92,7 +66,7 @@ describe("ambit up with a component that is given secrets", () => {
     await rm(given.place, { recursive: true, force: true });
   });
 
-  const { ask, until, comesToBe, write } = askedOf(() => ({ up, folder }));
+  const { ask, until, comesToBe, write } = developerOf(() => ({ up, folder }));
   const seen = async (): Promise<Record<string, string>> => {
     const answer = await ask("/v1/calls", { name: "environment", arguments: {} });
     assert.equal(answer.outcome, "ok", JSON.stringify(answer));
@@ -170,7 +144,7 @@ describe("ambit up with a remote MCP server that wants a token", () => {
     await rm(given.place, { recursive: true, force: true });
   });
 
-  const { ask, until } = askedOf(() => ({ up, folder }));
+  const { ask, until } = developerOf(() => ({ up, folder }));
   const call = () => ask("/v1/calls", { name: "list_issues", arguments: {} });
 
   it("shows it with every request", async () => {

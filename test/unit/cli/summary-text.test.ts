@@ -2,21 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { excludedReason } from "../../../src/api/untyped.ts";
 import { summaryText } from "../../../src/cli/summary-text.ts";
-import type { Terminal } from "../../../src/cli/terminal.ts";
+import { plainTerminal } from "./plain-terminal.ts";
 
-const terminal: Terminal = {
-  out: () => undefined,
-  err: () => undefined,
-  env: {},
-  folder: "/",
-  interactive: false,
-  colours: false,
-  now: () => 0,
-};
 const key = { namespace: "agents", workload: "issues", component: "far" };
 
 const summaryOf = (notOffered: readonly { function: string; reason: string }[], ungranted: readonly string[] = []): string =>
-  summaryText(terminal, {
+  summaryText(plainTerminal, {
     problems: [],
     plan: {
       hosts: [],
