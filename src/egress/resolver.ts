@@ -38,7 +38,8 @@ export const tableResolver =
     return addresses.map((address) => ({ address, port: target.port }));
   };
 
-const tableAddresses = (table: AddressTable, { host, port }: Target): readonly string[] => {
+/** The addresses that the table has for a target; none where it may not be dialled. */
+export const tableAddresses = (table: AddressTable, { host, port }: Target): readonly string[] => {
   const listed = table.get(hostPort(host, port));
   if (listed !== undefined || isIP(host) === 0) return listed ?? [];
   const isWithin = (key: string): boolean =>

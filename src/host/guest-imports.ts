@@ -3,11 +3,13 @@ import type { HopReach } from "../api/host.ts";
 import type { WitImport } from "../api/wit.ts";
 
 import { parseAllowedHost } from "../egress/allowed-host.ts";
-import { type AddressTable, type Resolver, systemResolver, tableResolver } from "../egress/resolver.ts";
+import { type AddressTable, type Resolver, systemResolver, tableAddresses, tableResolver } from "../egress/resolver.ts";
 import { GuestEnvironments } from "./given/environment.ts";
 import type { GuestImports } from "./guest-calls.ts";
 import type { GuestLine } from "./wasi/call-context.ts";
 import { createWasi } from "./wasi/create.ts";
+import { isSameRoute, KeptConnections } from "./wasi/http/kept-connections.ts";
+import { serverRoute } from "./wasi/http/reach.ts";
 import type { WasiSetup } from "./worker-protocol.ts";
 
 /** Makes what each instance imports, from what the workload was granted. */
@@ -29,19 +31,25 @@ export const guestImports = (setup: WasiSetup, imports: readonly WitImport[], lo
   const granted = hop ? [...setup.allowedHosts, `http://${hop.authority}`] : setup.allowedHosts;
   const allowedHosts = granted.map((entry) => parseAllowedHost(entry, { allowAny: true }));
   const { mounts } = setup;
+  const connections = new KeptConnections(() => performance.now());
   const environments = new GuestEnvironments(setup);
   return {
     make: () => {
       const { variables: environment, isCurrent } = environments.now();
-      const wasi = createWasi({ environment, mounts, allowedHosts, dial, hop, log });
+      const wasi = createWasi({ environment, mounts, allowedHosts, dial, hop, connections, log });
       const { renew, served, useSince, dispose } = wasi;
       return { imports: wasi.importsFor(imports), renew, served, useSince, isCurrent, dispose };
     },
     dialOnly: (addresses) => {
       table = new Map(Object.entries(addresses));
+      connections.keepOnly(({ target, address }) => target.host === hopAuthority || tableAddresses(table, target).includes(address));
     },
     hopTo: (next) => {
       reach = next;
+      connections.keepOnly(
+        (route) =>
+          route.target.host !== hopAuthority || next.servers.some((server) => isSameRoute(route, serverRoute(route.target, next, server))),
+      );
     },
   };
 };

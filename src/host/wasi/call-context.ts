@@ -3,6 +3,7 @@ import type { HopReach, HostMount, HostUse } from "../../api/host.ts";
 import type { AllowedHost } from "../../egress/allowed-host.ts";
 import type { Resolver } from "../../egress/resolver.ts";
 import type { Clock } from "./clock.ts";
+import type { KeptConnections } from "./http/kept-connections.ts";
 import { MadeRequests } from "./made-requests.ts";
 
 /**
@@ -63,6 +64,8 @@ export interface WasiOptions {
   readonly dial: Resolver;
   /** For a bridge: the server behind it, which no resolver is asked for. */
   readonly hop: HopTarget | null;
+  /** Kept from call to call; null: each request has a connection of its own. */
+  readonly connections: KeptConnections | null;
   readonly log: (line: GuestLine) => void;
   readonly denied: (request: DeniedRequest) => void;
   readonly clock: Clock;

@@ -11,7 +11,7 @@ import { Descriptor } from "./filesystem/descriptor.ts";
 import { DirectoryEntryStream } from "./filesystem/directory-entry-stream.ts";
 import { filesystemErrorCode } from "./filesystem/error-code.ts";
 import { preopensOf } from "./filesystem/preopens.ts";
-import { httpClient } from "./http/exchange.ts";
+import { httpClient } from "./http/client.ts";
 import { httpOf } from "./http/outgoing-handler.ts";
 import { ServedExchange } from "./http/served-exchange.ts";
 import { IncomingRequest, ResponseOutparam } from "./http/server-side.ts";
@@ -61,6 +61,7 @@ export const createWasi = (
     random: randomFillSync,
     budgets: defaultWasiBudgets,
     hop: null,
+    connections: null,
     ...given,
   };
   let running: Parts | null = null;

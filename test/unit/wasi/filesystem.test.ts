@@ -22,6 +22,7 @@ const folderOf = (folder: string): Descriptor => {
       mounts: [{ name: "v", folder, mountPath: "/v", readOnly: false }],
       allowedHosts: [],
       hop: null,
+      connections: null,
       dial: async () => assert.fail("dialled"),
       log: () => undefined,
       denied: () => undefined,

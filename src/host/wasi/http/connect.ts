@@ -4,6 +4,13 @@ import type { HopReach } from "../../../api/host.ts";
 import type { Endpoint } from "../../../egress/resolver.ts";
 import type { Target } from "../../../egress/target.ts";
 
+export interface Reached<E extends Endpoint> {
+  readonly socket: Socket;
+  readonly endpoint: E;
+}
+
+export type ServerEndpoint = HopReach["servers"][number];
+
 /**
  * Connects to the first of the endpoints that answers; no name is looked up here. For https the certificate must be valid for the target's host, whatever
  * address was dialled, and the name goes out as SNI. Every endpoint gets an equal share of the time, so that one
@@ -14,13 +21,13 @@ export const connectToAny = async (
   endpoints: readonly Endpoint[],
   withinMs: number,
   signal: AbortSignal,
-): Promise<Socket> => {
+): Promise<Reached<Endpoint>> => {
   const secure = (plain: Socket, attemptMs: number) => secured(plain, namedAs(target.host), attemptMs, signal);
   return firstOf(endpoints, withinMs, signal, target.scheme === "http" ? null : () => secure);
 };
 
 /** The same for the server behind a bridge: over TLS as exactly the pod that was certified, where there is an authority to check it by. */
-export const connectToServer = ({ servers, ca }: HopReach, withinMs: number, signal: AbortSignal): Promise<Socket> =>
+export const connectToServer = ({ servers, ca }: HopReach, withinMs: number, signal: AbortSignal): Promise<Reached<ServerEndpoint>> =>
   firstOf(
     servers,
     withinMs,
@@ -39,7 +46,7 @@ const firstOf = async <E extends Endpoint>(
   withinMs: number,
   signal: AbortSignal,
   secureFor: ((endpoint: E) => Secure) | null,
-): Promise<Socket> => {
+): Promise<Reached<E>> => {
   const attemptMs = Math.ceil(withinMs / Math.max(endpoints.length, 1));
   let last: unknown = new Error("there is no address to dial");
   for (const endpoint of endpoints) {
@@ -51,7 +58,7 @@ const firstOf = async <E extends Endpoint>(
         attemptMs,
         signal,
       );
-      return secureFor === null ? plain : await secureFor(endpoint)(plain, attemptMs);
+      return { socket: secureFor === null ? plain : await secureFor(endpoint)(plain, attemptMs), endpoint };
     } catch (error) {
       last = endedUnused(error) ? neverConnected(secureFor !== null, error) : error;
     }

@@ -1,5 +1,4 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
-import type { Socket } from "node:net";
 import { messageOf } from "../../../api/errors.ts";
 import { hopHeader } from "../../../api/host.ts";
 import type { AllowedHost } from "../../../egress/allowed-host.ts";
@@ -7,11 +6,13 @@ import type { Target } from "../../../egress/target.ts";
 import type { CallContext } from "../call-context.ts";
 import type { RequestNote } from "../made-requests.ts";
 import { Bell } from "./bell.ts";
-import { connectToAny, connectToServer } from "./connect.ts";
+import { httpClient } from "./client.ts";
 import { type ErrorCode, ExchangeFailure, errorCodeOf, onceConnected } from "./error-code.ts";
 import { Fields } from "./fields.ts";
 import { IncomingResponse, ResponseBody } from "./incoming-response.ts";
+import { Connection } from "./kept-connections.ts";
 import type { RequestHead } from "./outgoing-request.ts";
+import { type Reach, reachOf } from "./reach.ts";
 
 type Outcome = { readonly tag: "ok"; readonly val: IncomingResponse } | { readonly tag: "err"; readonly val: ErrorCode };
 
@@ -28,10 +29,7 @@ export interface ExchangeTimeouts {
   readonly betweenBytesMs: number | null;
 }
 
-/** Loaded by the first who needs it: a tool without granted hosts does not pay for the client's memory. */
-export const httpClient = (): typeof import("node:http") => process.getBuiltinModule("node:http");
-
-/** One request and its response over one connection of its own. Everything that touches the network is here and in `connect.ts`. */
+/** One request and its response, alone on its connection. What touches the network is here, in `connect.ts` and in `kept-connections.ts`. */
 export class Exchange implements Disposable {
   readonly #context: CallContext;
   readonly #target: Target;
@@ -42,7 +40,10 @@ export class Exchange implements Disposable {
   #outcome: Outcome | null = null;
   /** What the server behind a bridge wants to be shown. */
   #credential: string | null = null;
-  #socket: Socket | null = null;
+  #connection: Connection | null = null;
+  /** What the connection had brought before this request. */
+  #readBefore = 0;
+  #withdrawSilence: () => void = () => undefined;
   #request: ClientRequest | null = null;
   #responseBody: ResponseBody | null = null;
   #timer: NodeJS.Timeout | null = null;
@@ -62,18 +63,21 @@ export class Exchange implements Disposable {
   readonly abandon = (): void => this[Symbol.dispose]();
 
   /** Sends the request. Never rejects: what goes wrong is the outcome. */
-  async run(): Promise<void> {
+  run(): Promise<void> {
+    return this.#attempt(true);
+  }
+
+  async #attempt(mayReuse: boolean): Promise<void> {
     try {
       this.#within(this.#timeouts.connectMs, { tag: "connection-timeout" });
-      const socket = await this.#connected();
+      const reach = await reachOf(this.#context.options, this.#target);
+      this.#credential = reach.credential;
+      const connection = (mayReuse ? await this.#kept(reach) : null) ?? (await this.#opened(reach));
       this.#withdrawTimer();
-      this.#socket = socket;
-      socket.on("error", (error) => this.#fail(error));
-      if (!this.#head.body.isStarted) await new Promise<void>((resolve) => this.#head.body.started.wait(resolve));
-      const failure = this.#head.body.failure;
-      if (failure !== null) throw new ExchangeFailure(failure);
-      this.#stop.signal.throwIfAborted();
-      this.#send(socket);
+      this.#connection = connection;
+      connection.failed = (error) => this.#fail(error);
+      await this.#bodyStarted();
+      this.#send(connection);
     } catch (error) {
       this.#fail(error);
     }
@@ -83,30 +87,55 @@ export class Exchange implements Disposable {
     this.#fail(new ExchangeFailure({ tag: "connection-terminated" }, "the call gave the request up"));
   }
 
-  async #connected(): Promise<Socket> {
-    const { connectMs } = this.#timeouts;
-    const { dial, hop } = this.#context.options;
-    if (this.#target.host !== hop?.authority) return connectToAny(this.#target, await dial(this.#target), connectMs, this.#stop.signal);
-    const reach = hop.reach();
-    if (!reach || reach.servers.length === 0)
-      throw new ExchangeFailure({ tag: "connection-refused" }, `no server of ${hop.authority} is ready`);
-    this.#credential = reach.credential;
-    return connectToServer(reach, connectMs, this.#stop.signal);
+  /** Taken once the body is there: while the guest still writes it, the server may end a connection that nobody uses. */
+  async #kept({ routes }: Reach): Promise<Connection | null> {
+    const { connections } = this.#context.options;
+    if (connections === null || authenticatesConnection(this.#head) || !connections.has(this.#target)) return null;
+    this.#withdrawTimer();
+    await this.#bodyStarted();
+    const kept = await connections.take(routes, isRepeatable(this.#head));
+    if (this.#stop.signal.aborted) kept?.end();
+    this.#stop.signal.throwIfAborted();
+    if (kept === null) this.#within(this.#timeouts.connectMs, { tag: "connection-timeout" });
+    return kept;
   }
 
-  #send(socket: Socket): void {
+  async #opened(reach: Reach): Promise<Connection> {
+    const { connections } = this.#context.options;
+    const { socket, route } = await reach.open(this.#timeouts.connectMs, this.#stop.signal);
+    return connections === null || authenticatesConnection(this.#head)
+      ? new Connection(socket, route, 0)
+      : connections.opened(socket, route);
+  }
+
+  async #bodyStarted(): Promise<void> {
+    if (!this.#head.body.isStarted) await new Promise<void>((resolve) => this.#head.body.started.wait(resolve));
+    const failure = this.#head.body.failure;
+    if (failure !== null) throw new ExchangeFailure(failure);
+    this.#stop.signal.throwIfAborted();
+  }
+
+  #send(connection: Connection): void {
     const { body } = this.#head;
+    const { agent, socket } = connection;
+    // From here on the client tells of the connection's errors.
+    connection.failed = undefined;
+    this.#readBefore = socket.bytesRead;
     const request = httpClient().request({
-      createConnection: () => socket,
+      ...(agent === undefined ? { createConnection: () => socket } : { agent }),
       method: this.#head.method,
       path: this.#head.path,
-      headers: [...sentHeaders(this.#target, this.#head), ...(this.#credential === null ? [] : [hopHeader, this.#credential])],
+      headers: [
+        ...sentHeaders(this.#target, this.#head),
+        ...["connection", agent === undefined ? "close" : "keep-alive"],
+        ...(this.#credential === null ? [] : [hopHeader, this.#credential]),
+      ],
       setHost: false,
       maxHeaderSize: this.#context.options.budgets.headerBytes,
       insecureHTTPParser: false,
     });
     this.#request = request;
-    request.on("error", (error) => this.#fail(error));
+    request.on("error", (error) => this.#broken(connection, request, error));
     request.on("response", (message) => this.#receive(message));
     request.on("upgrade", () => this.#fail(new ExchangeFailure({ tag: "HTTP-upgrade-failed" })));
     request.on("finish", () => {
@@ -120,11 +149,11 @@ export class Exchange implements Disposable {
     this.#note.answered(message.statusCode ?? 0);
     const between = this.#timeouts.betweenBytesMs;
     if (between !== null) {
-      this.#socket?.setTimeout(between, () => this.#fail(new ExchangeFailure({ tag: "connection-read-timeout" })));
+      this.#failInSilence(between);
     }
     const body = new ResponseBody(this.#context, message, this.#target.host, this.abandon);
     this.#responseBody = body;
-    message.on("end", () => this.#close());
+    message.on("end", () => this.#finish());
     this.#settle({
       tag: "ok",
       val: new IncomingResponse(this.#context, message.statusCode ?? 0, Fields.received(message.rawHeaders), body),
@@ -134,13 +163,47 @@ export class Exchange implements Disposable {
   #fail(error: unknown): void {
     if (this.#stop.signal.aborted) return;
     const found = errorCodeOf(error, this.#target.host);
-    const code = this.#socket === null ? found : onceConnected(found);
+    const code = this.#connection === null ? found : onceConnected(found);
     if (code.tag === "internal-error") this.#context.options.denied({ target: targetText(this.#target), detail: messageOf(error) });
     this.#head.body.fail(code);
     this.#head.body.start();
     this.#responseBody?.fail(code);
     this.#close();
     this.#settle({ tag: "err", val: code });
+  }
+
+  /** A server may end a connection that nobody uses just as a request is sent: one that may be sent twice is, if no answer had begun (RFC 9110, 9.2.2). */
+  #broken(connection: Connection, request: ClientRequest, error: unknown): void {
+    if (this.#request !== request) return;
+    const isUnheard = this.#outcome === null && connection.isReused && connection.socket.bytesRead === this.#readBefore;
+    if (!isUnheard || this.#stop.signal.aborted || !isDisconnect(error) || !isRepeatable(this.#head)) {
+      this.#fail(error);
+      return;
+    }
+    this.#withdrawTimer();
+    this.#letGo();
+    connection.end();
+    void this.#attempt(false);
+  }
+
+  /** The response was read to its end. Its connection is kept where Node's client would keep it: where the request went out whole, too. */
+  #finish(): void {
+    const request = this.#request;
+    if (this.#connection?.agent !== undefined && request?.writableFinished && request.shouldKeepAlive) this.#letGo();
+    this.#close();
+  }
+
+  #letGo(): void {
+    this.#withdrawSilence();
+    this.#connection = null;
+    this.#request = null;
+  }
+
+  #failInSilence(afterMs: number): void {
+    const socket = this.#connection?.socket;
+    const fail = (): void => this.#fail(new ExchangeFailure({ tag: "connection-read-timeout" }));
+    socket?.setTimeout(afterMs).on("timeout", fail);
+    this.#withdrawSilence = () => socket?.setTimeout(0).off("timeout", fail);
   }
 
   #settle(outcome: Outcome): void {
@@ -153,7 +216,7 @@ export class Exchange implements Disposable {
     this.#note.ended();
     this.#stop.abort(new ExchangeFailure({ tag: "connection-terminated" }));
     this.#request?.destroy();
-    this.#socket?.destroy();
+    this.#connection?.end();
     this.#context.release(this);
   }
 
@@ -170,6 +233,17 @@ export class Exchange implements Disposable {
 
 export const targetText = ({ scheme, host, port }: Target): string => `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 
+/** Whether a request may be sent again without knowing whether the first was heard; its body would have to be kept for that, so it has none. */
+const isRepeatable = ({ method, body }: RequestHead): boolean =>
+  ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"].includes(method) && body.length === 0;
+
+/** By these schemes it is a connection that is authenticated, and whatever else is sent on it. */
+const authenticatesConnection = ({ headers }: RequestHead): boolean =>
+  headers.get("authorization").some((value) => /^(ntlm|negotiate)\b/i.test(Buffer.from(value).toString("latin1")));
+
+const isDisconnect = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && (error.code === "ECONNRESET" || error.code === "EPIPE");
+
 /** The head's fields, with the host and the framing that we decide. Values are bytes, one character each. */
 const sentHeaders = (target: Target, head: RequestHead): string[] => {
   const flat = ["host", hostHeader(target)];
@@ -179,7 +253,7 @@ const sentHeaders = (target: Target, head: RequestHead): string[] => {
   const length = head.body.length;
   if (length === null) flat.push("transfer-encoding", "chunked");
   else if (length > 0 || !["GET", "HEAD", "OPTIONS", "DELETE"].includes(head.method)) flat.push("content-length", String(length));
-  return [...flat, "connection", "close"];
+  return flat;
 };
 
 const hostHeader = ({ scheme, host, port }: Target): string => {
