@@ -20,6 +20,9 @@ const retryMs = { first: 1000, last: 60_000 } as const;
 /** Not more often than this, whatever makes it seem to have changed. */
 const restMs = 1000;
 
+/** How long a call waits for the first listing: a host takes calls before it, and after a rollout there may be no other. */
+const firstMs = 5_000;
+
 /** A listing that could not be renewed for so long is not called by any more. */
 const outdatedMs = 15 * 60_000;
 
@@ -67,6 +70,11 @@ export class ListingKeeper {
   refresh(): void {
     if (this.#isListing) this.#isWantedAgain = true;
     else this.#refreshIn(this.#kept === undefined ? 0 : Math.max(0, this.#completedAt + restMs - this.#deps.now()));
+  }
+
+  /** Waits for the first listing, or for why there is none; not for long. */
+  async begun(): Promise<void> {
+    if (this.#kept === undefined && this.#fault === null && !this.#isClosed) await this.#change(firstMs);
   }
 
   /**

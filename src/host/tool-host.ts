@@ -200,7 +200,9 @@ export class ToolHost {
     if (claims.interface !== untypedInterface) {
       return pool.run({ kind: "call", interface: claims.interface, function: claims.function, arguments: text });
     }
-    const { inputSchema } = this.#listedTools().callable(claims.function, claims.definition);
+    const listed = this.#listedTools();
+    await listed.begun();
+    const { inputSchema } = listed.callable(claims.function, claims.definition);
     const ran = await pool.run({ kind: "call-tool", name: claims.function, arguments: text, inputSchema });
     if (ran.reply.kind === "failed" && ran.reply.code === "ToolGone") this.#listing?.refresh();
     return ran;

@@ -133,4 +133,33 @@ describe("a host's list of tools is asked for", () => {
     assert.equal(digest, (JSON.parse(before) as { digest: string }).digest);
     assert.equal(fault.code, "ListingFailed");
   });
+
+  for (const [what, reply, code] of [
+    ["it is there", page(), "DefinitionChanged"],
+    ["it is known why there is none", unlisted, "NotListed"],
+    ["5 s have passed", null, "NotListed"],
+  ] as const) {
+    it(`at its start, and who calls meanwhile waits until ${what}`, async () => {
+      const { promise, resolve } = Promise.withResolvers<PoolReply>();
+      const slow = new ListingKeeper({ list: () => promise, now: () => now });
+      slow.refresh();
+      let came: string | null = null;
+      const call = async (): Promise<void> => {
+        await slow.begun();
+        try {
+          slow.callable("a", "v1:another");
+        } catch (thrown) {
+          came = (thrown as { code: string }).code;
+        }
+      };
+      const called = call();
+      await pass(4 * second);
+      assert.equal(came, null);
+      if (reply === null) await pass(second);
+      else resolve(reply);
+      await called;
+      assert.equal(came, code);
+      slow.close();
+    });
+  }
 });
