@@ -5,12 +5,15 @@ import { after, before, describe, test } from "node:test";
 import { storeProgram, whyNoStore } from "../support/counter-store.ts";
 import { type Agent, startAgent } from "./agent.ts";
 import { eventually, fixture, Ground, type Pod, whyNoGround } from "./ground.ts";
-import { ambitNamespace, apply, installAmbit } from "./installed.ts";
+import { ambitNamespace, apply, installAmbit, operatorArguments } from "./installed.ts";
 import { letsRead, type Person, personWith } from "./reviewer.ts";
 import { registryNames } from "./tools-registry.ts";
 import { serveInWorld } from "./world-server.ts";
 
-/** What an installation may choose besides: a store in which replicas count together, a call policy, a collector of traces, and who may scrape. All at one time, and then none of it. */
+/**
+ * What an installation may choose besides: a store in which replicas count together, a call policy, a collector of traces, who may scrape, and that no component is delivered where no policy holds. All at
+ * one time, and then none of it.
+ */
 
 const reason = (await whyNoGround()) ?? whyNoStore();
 
@@ -33,13 +36,16 @@ const call = { name: "list_issues", arguments: { repo: "octo/spoon", state: "ope
 /** Of one caller, in a window that no test outlasts. */
 const allowed = 5;
 
-describe("an installation that chooses a counter store, a call policy, traces and a scraper", { skip: reason ?? false }, () => {
+describe("an installation that chooses a counter store, a call policy, traces, a scraper, and policies that hold", {
+  skip: reason ?? false,
+}, () => {
   const monitoring = `monitoring-${randomBytes(4).toString("hex")}`;
   const spans = new Set<string>();
   let ground: Ground;
   let reviewer: Person;
   let agent: Agent;
   let scraper: Agent;
+  let image: string;
 
   const podsOf = async (part: string): Promise<readonly Pod[]> => {
     const select = [`--selector=app.kubernetes.io/component=${part}`, "-o", "json"];
@@ -110,7 +116,7 @@ describe("an installation that chooses a counter store, a call policy, traces an
     reviewer = await personWith(ground, "reviewer");
     agent = await startAgent(ground, "triage");
     scraper = await startAgent(ground, "prometheus", monitoring);
-    const image = await ground.registry.push("tools/mission", fixture("mission"));
+    image = await ground.registry.push("tools/mission", fixture("mission"));
     await ground.applyWorkload("github", [{ name: "github", image }]);
     const draft = await ground.drafted("github");
     const limit = JSON.stringify({ spec: { rateLimit: { count: allowed, window: "1h" } } });
@@ -133,6 +139,7 @@ describe("an installation that chooses a counter store, a call policy, traces an
   test("comes up with all of it", async (t) => {
     const started = performance.now();
     await installAmbit(ground.cluster, {
+      "operator.arguments": [...operatorArguments, "--require-network-policy"],
       "catalogue.counterStore": { url: `redis://${store.name}:${store.port}`, secret: { name: "counter-store" } },
       "catalogue.policy": { explainsTo: [{ kind: "ServiceAccount", name: "triage", namespace: ground.namespace }] },
       "telemetry.traces": { endpoint: `http://${collector.name}:${collector.port}` },
@@ -163,6 +170,23 @@ describe("an installation that chooses a counter store, a call policy, traces an
     const seen = async (): Promise<string[]> => [...spans];
     const wanted = ["ambit-catalogue POST /v1/calls", "ambit-catalogue execute_tool list_issues", "ambit-host run"];
     await eventually("they come", async () => wanted.every((span) => spans.has(span)), seen);
+  });
+
+  test("has no component delivered to a sandbox that no policy holds, until one does, and leaves those that serve", async () => {
+    await apply(ground.kubectl, {
+      apiVersion: "networking.k8s.io/v1",
+      kind: "NetworkPolicy",
+      metadata: { name: "everything", namespace: ground.namespace },
+      spec: { podSelector: {}, policyTypes: ["Egress"], egress: [{}] },
+    });
+    await ground.applyWorkload("late", [{ name: "tool", image }]);
+    await ground.workloadIs("late", "EgressEnforced", "False", "CanaryReached");
+    const delivered = ({ metadata }: Pod) => metadata.annotations?.["ambit.dev/delivered"] !== undefined;
+    assert.equal(delivered(await ground.onlyPodOf("late")), false);
+    await ground.workloadIs("github", "Ready", "True", "Serving");
+    await ground.kubectlHere(["delete", "networkpolicy", "everything"]);
+    await ground.workloadIs("late", "Ready", "True", "Serving");
+    assert.equal(delivered(await ground.onlyPodOf("late")), true);
   });
 
   test("goes back to none of it: calls are counted by each replica, nobody is told why, no span is sent, nobody scrapes", async () => {

@@ -27,6 +27,9 @@ export const kubectlOf =
     return out;
   };
 
+/** What the operator is told in any case: for a suite that chooses further arguments. */
+export const operatorArguments: readonly string[] = [toolsRegistry, lyingRegistry].map((registry) => `--plain-http-registry=${registry}`);
+
 /**
  * Installs Ambit from the chart as these suites want it, or brings what is installed to that, and waits until all of it is ready. `further` are values besides, by their dotted names: what an earlier call chose
  * is gone where this one does not choose it.
@@ -38,7 +41,7 @@ export const installAmbit = async (
   const [repository = "", tag = ""] = testImage.split(/:(?=[^/]+$)/);
   const values = {
     image: { repository, tag, pullPolicy: "Never" },
-    operator: { arguments: [toolsRegistry, lyingRegistry].map((registry) => `--plain-http-registry=${registry}`) },
+    operator: { arguments: operatorArguments },
     networkPolicy: { registryPorts: [443, toolsRegistryPort] },
     // The name stays when a node that was kept gets another image.
     podAnnotations: node ? { "ambit.dev/test-image": await node.digestOf(testImage) } : {},

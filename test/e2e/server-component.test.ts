@@ -194,7 +194,6 @@ describe("an MCP server that is a component", { skip: reason ?? false }, () => {
       assert.deepEqual(bad, []);
       assert.ok(good > 10);
     }
-    await findPlaces();
   });
 
   /** What a host's port answers to who has a connection and no credential: the status, with the code of the refusal. */
@@ -210,11 +209,13 @@ describe("an MCP server that is a component", { skip: reason ?? false }, () => {
   };
 
   test("answers nothing to who is let through to it and has no credential of the hop", async () => {
+    await findPlaces();
     assert.match(await asked(places.bridge.pod, at("server", hop), "/mcp"), /^401/);
     assert.match(await asked(places.bridge.pod, at("server", hop), "/mcp", { "ambit-hop": "A".repeat(43) }), /^401/);
   });
 
   test("nor anybody else anything, where no policy holds: neither it nor its bridge", async () => {
+    await findPlaces();
     await apply(ground.kubectl, {
       apiVersion: "networking.k8s.io/v1",
       kind: "NetworkPolicy",
