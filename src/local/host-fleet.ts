@@ -60,6 +60,7 @@ interface Slot {
 export class HostFleet {
   readonly #deps: FleetDeps;
   readonly #slots = new Map<string, Slot>();
+  readonly #brought = new Map<string, Promise<void>>();
   readonly #stopping = new Set<Promise<void>>();
   readonly #hops = new Hops((bytes) => randomBytes(bytes));
   #isClosed = false;
@@ -80,7 +81,14 @@ export class HostFleet {
       if (host.hop) await brought.get(slotName(host.hop.server));
       await this.#bring(name, host);
     });
-    await Promise.all([...brought.values(), ...bridged]);
+    const all = new Map([...brought, ...bridges.map(([name], at): [string, Promise<void>] => [name, bridged[at] ?? Promise.resolve()])]);
+    for (const [name, one] of all) this.#brought.set(name, one);
+    await Promise.all(all.values());
+  }
+
+  /** Resolves when the host that the last `apply` wants for this component serves in place of the one before, or has failed once. */
+  async brought(key: ComponentKey): Promise<void> {
+    await this.#brought.get(slotName(key));
   }
 
   /** Whether a host takes calls for this component. */
@@ -216,6 +224,7 @@ export class HostFleet {
   }
 
   #withdraw(name: string, slot: Slot): void {
+    this.#brought.delete(name);
     this.#slots.delete(name);
     if (slot.desired.serves) this.#hops.forget(slot.desired.key);
     slot.life.abort();

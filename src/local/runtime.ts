@@ -8,8 +8,9 @@ import { type Authenticate, type Caller, serviceAccountCaller } from "../catalog
 import { type Catalogue, createCatalogue } from "../catalogue/catalogue.ts";
 import { dispatchToHost, type HostDispatcher } from "../catalogue/dispatch.ts";
 import type { Journal } from "../catalogue/journal.ts";
-import { type CatalogueChange, type CatalogueId, CatalogueState, type LiveGrant } from "../catalogue/state.ts";
+import { type CatalogueChange, type CatalogueId, CatalogueState, type ComponentKey, type LiveGrant } from "../catalogue/state.ts";
 import type { CallTracing } from "../catalogue/tracing.ts";
+import { componentName } from "../grants/granted-tool.ts";
 import { loadManifests } from "../manifests/load.ts";
 import type { Problem } from "../manifests/problem.ts";
 import type { Manifest, ReadManifests } from "../manifests/read.ts";
@@ -77,6 +78,12 @@ export interface RuntimeDeps {
   readonly telemetry?: { readonly metrics: ScrapedMetrics; readonly place: TelemetryPlace };
   /** Makes spans of requests and calls. */
   readonly tracing?: CallTracing;
+}
+
+/** A grant that is to be offered, and the component that its tool is of. */
+interface OfferedGrant {
+  readonly of: ComponentKey;
+  readonly change: CatalogueChange;
 }
 
 /**
@@ -238,9 +245,12 @@ export class LocalRuntime {
     const namespaces = this.#namespaceChanges(ofKind(manifests.objects, "Namespace").map(({ object }) => object));
     this.#state.apply([...namespaces, ...withdrawn]);
     const hosts = this.#fleet.apply(plan.hosts);
-    if (this.#hasLooked) this.#state.apply(offered);
-    await hosts;
-    if (!this.#hasLooked) this.#state.apply(offered);
+    // Until then a host of before serves, which may touch more than this grant allows.
+    const offering = offered.map(async ({ of, change }) => {
+      await (this.#hasLooked ? this.#fleet.brought(of) : hosts);
+      this.#state.apply([change]);
+    });
+    await Promise.all([hosts, ...offering]);
   }
 
   #summarise(plan: Plan, { problems }: ReadManifests, workloads: readonly WorkloadObservation[]): void {
@@ -253,9 +263,9 @@ export class LocalRuntime {
     this.#deps.tell({ kind: "settled", summary: { problems, plan }, isFirst });
   }
 
-  #grantChanges(grants: readonly JudgedGrant[]): { withdrawn: CatalogueChange[]; offered: CatalogueChange[] } {
+  #grantChanges(grants: readonly JudgedGrant[]): { withdrawn: CatalogueChange[]; offered: OfferedGrant[] } {
     const withdrawn: CatalogueChange[] = [];
-    const offered: CatalogueChange[] = [];
+    const offered: OfferedGrant[] = [];
     const live = new Map<CatalogueId, LiveGrant>();
     for (const judged of grants) {
       const grant = liveGrant(judged, [{ kind: "Group", name: developerGroup }]);
@@ -271,7 +281,9 @@ export class LocalRuntime {
       const print = canonicalJson({ spec: spec as unknown as JsonObject, definition, components });
       if (this.#published.get(id) === print) continue;
       this.#published.set(id, print);
-      offered.push({ kind: "grant", grant });
+      const { workload } = spec.tool;
+      const of = { namespace: grant.namespace, workload, component: componentName(spec.tool) };
+      offered.push({ of, change: { kind: "grant", grant } });
     }
     return { withdrawn, offered };
   }
