@@ -58,6 +58,9 @@ export interface WorkloadObservation {
   readonly components: ReadonlyMap<string, ComponentObservation>;
 }
 
+/** A server's tools are its bridge's. */
+const offeringNothing = { offered: [], notOffered: [], unmatchedExclusions: [] };
+
 const bundledBridge: FetchedComponent = { digest: bridgeDigest, read: readBridge, file: null };
 
 /** Components read at once: each holds its bytes while it is decoded. */
@@ -97,7 +100,7 @@ export class ComponentObserver {
       const fetched = component.bridge ? bundledBridge : await this.#fetchWritten(written, component);
       const bare = await this.#interfaceOf(fetched);
       const described = component.wit ? withDocs(bare, component.wit.inline) : bare;
-      const functions = offeredFunctions(described, component.tools?.exclude ?? []);
+      const functions = component.serves === undefined ? offeredFunctions(described, component.tools?.exclude ?? []) : offeringNothing;
       const behind = await this.#behindBridge(written, component);
       const reach = reachOf(object.spec, component.name, behind?.imports ?? described.imports);
       const listing = component.serves !== undefined || untypedExport(described) === null ? "none" : "awaited";
