@@ -77,6 +77,8 @@ export const kubeletConfig = (places: NodePlaces): string =>
     cgroupDriver: "cgroupfs",
     // A kubelet removes pods' control groups that it does not know: another node's, if they shared a root.
     cgroupRoot: `/${places.name}`,
+    // How soon pods see another value of a Secret: a minute by default, which a test would wait for.
+    syncFrequency: "10s",
     failCgroupV1: false,
     failSwapOn: false,
     authentication: { anonymous: { enabled: true }, webhook: { enabled: false } },
