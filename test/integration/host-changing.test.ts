@@ -82,7 +82,9 @@ describe("calls of an untyped tool", () => {
   let world: Awaited<ReturnType<typeof hostListing>>;
   let it1: UntypedTool;
   before(async () => {
-    world = await hostListing(listingOf(tool("it", { inputSchema: ' {"type": "object", "x-mcp-header": "H"} ' })));
+    world = await hostListing(
+      listingOf(tool("it", { inputSchema: ' {"type": "object", "properties": {"c": {"type": "string", "x-mcp-header": "H"}}} ' })),
+    );
     const [found] = (await world.ask()).listing?.tools ?? [];
     assert.ok(found);
     it1 = found;
@@ -91,7 +93,11 @@ describe("calls of an untyped tool", () => {
 
   it("get the name, the arguments' bytes and the schema", async () => {
     const { body } = await world.call(it1, { b: 1, a: [1.5, null] });
-    assert.deepEqual(JSON.parse(body.text), ["it", '{"b":1,"a":[1.5,null]}', '{"type":"object","x-mcp-header":"H"}']);
+    assert.deepEqual(JSON.parse(body.text), [
+      "it",
+      '{"b":1,"a":[1.5,null]}',
+      '{"type":"object","properties":{"c":{"type":"string","x-mcp-header":"H"}}}',
+    ]);
   });
 
   const outcomes: Record<string, { args: object; outcome: string; code?: string; ran?: boolean; text: RegExp }> = {
