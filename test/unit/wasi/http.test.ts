@@ -4,24 +4,13 @@ import { type AddressInfo, createServer as createTcpServer, type Socket, type Se
 import { after, before, describe, it } from "node:test";
 import { systemResolver } from "../../../src/egress/resolver.ts";
 import { defaultWasiBudgets } from "../../../src/host/wasi/call-context.ts";
-import { type ProbeRun, probeOf, reaching } from "./probe.ts";
+import { type ProbeRun, probeOf, probeRequest, reaching } from "./probe.ts";
 
 interface Response {
   readonly status: number;
   readonly headers: readonly [string, string][];
   readonly body: Uint8Array;
 }
-
-const request = (given: Record<string, unknown> = {}) => ({
-  method: "GET",
-  scheme: "http",
-  authority: "api.test",
-  path: "/",
-  headers: [],
-  body: undefined,
-  firstByteTimeout: undefined,
-  ...given,
-});
 
 const portOf = (server: Server | TcpServer): number => (server.address() as AddressInfo).port;
 
@@ -83,7 +72,7 @@ describe("a component's requests", async () => {
     reaching(hosts, { "api.test:80": `127.0.0.1:${portOf(server)}`, ...more });
 
   const fetched = async (given: Record<string, unknown> = {}, by = run): Promise<Response> =>
-    (await by.call("fetch", request(given))) as Response;
+    (await by.call("fetch", probeRequest(given))) as Response;
 
   it("reach a granted host and give status, headers and body", async () => {
     const response = await fetched();
@@ -184,7 +173,7 @@ describe("a component's requests", async () => {
   });
 
   it("run beside each other", async () => {
-    const both = (await run.call("fetchBoth", request(), request({ path: "/big" }))) as [Response, Response];
+    const both = (await run.call("fetchBoth", probeRequest(), probeRequest({ path: "/big" }))) as [Response, Response];
     assert.deepEqual(
       both.map(({ body }) => body.length),
       [5, 300_000],
@@ -310,7 +299,7 @@ describe("a component's requests", async () => {
     await fetched({}, few);
     await assert.rejects(fetched({}, few), { payload: /ConnectionLimitReached/ });
     const narrow = limited({ connections: 1 });
-    await assert.rejects(narrow.call("fetchBoth", request(), request()), { payload: /ConnectionLimitReached/ });
+    await assert.rejects(narrow.call("fetchBoth", probeRequest(), probeRequest()), { payload: /ConnectionLimitReached/ });
     assert.equal((await fetched({}, narrow)).status, 200);
     const small = limited({ responseBodyBytes: 1000 });
     await assert.rejects(fetched({ path: "/big" }, small), { payload: /HTTP-response-body-size/ });
@@ -321,7 +310,7 @@ describe("a component's requests", async () => {
 
   it("end with their call, also those still under way", async () => {
     const other = make(overrides(["http://api.test"]));
-    const waiting = other.call("fetch", request({ path: "/never" }));
+    const waiting = other.call("fetch", probeRequest({ path: "/never" }));
     void waiting.catch(() => undefined);
     const before = closed.length;
     while (closed.length === before || seen.at(-1)?.url !== "/never") await new Promise((resolve) => setImmediate(resolve));
@@ -331,7 +320,7 @@ describe("a component's requests", async () => {
 
   it("end when the guest drops them", async () => {
     const other = make(overrides(["http://api.test"]));
-    await other.call("startAndDrop", request({ path: "/never" }), 5);
+    await other.call("startAndDrop", probeRequest({ path: "/never" }), 5);
     await Promise.all(closed);
     other.dispose();
   });

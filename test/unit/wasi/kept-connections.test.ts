@@ -4,7 +4,7 @@ import { after, before, beforeEach, describe, it } from "node:test";
 import { tableResolver } from "../../../src/egress/resolver.ts";
 import { defaultWasiBudgets } from "../../../src/host/wasi/call-context.ts";
 import { KeptConnections } from "../../../src/host/wasi/http/kept-connections.ts";
-import { type ProbeRun, probeOf, reaching } from "./probe.ts";
+import { type ProbeRun, probeOf, probeRequest, reaching } from "./probe.ts";
 
 const whole = (text: string, headers = ""): string => `HTTP/1.1 200 OK\r\n${headers}content-length: ${text.length}\r\n\r\n${text}`;
 
@@ -88,17 +88,7 @@ describe("a connection of a component", async () => {
       budgets,
     });
     runs.push(run);
-    const request = {
-      method: "GET",
-      scheme: "http",
-      authority: "api.test",
-      path: "/",
-      headers: [],
-      body: undefined,
-      firstByteTimeout: undefined,
-      ...given,
-    };
-    const response = (await run.call("fetch", request)) as { body: Uint8Array };
+    const response = (await run.call("fetch", probeRequest(given))) as { body: Uint8Array };
     run.dispose();
     return Buffer.from(response.body).toString();
   };
@@ -226,16 +216,7 @@ describe("a connection of a component", async () => {
       connections,
     });
     runs.push(run);
-    const request = {
-      method: "GET",
-      scheme: "http",
-      authority: "api.test",
-      path: "/",
-      headers: [],
-      body: undefined,
-      firstByteTimeout: undefined,
-    };
-    await assert.rejects(run.call("fetch", request), { payload: /ConnectionRefused/ });
+    await assert.rejects(run.call("fetch", probeRequest()), { payload: /ConnectionRefused/ });
     assert.equal(seen.length, 1);
   });
 });

@@ -104,3 +104,15 @@ export const reaching = (hosts: readonly string[], overrides: Readonly<Record<st
   allowedHosts: hosts.map((host) => parseAllowedHost(host)),
   dial: systemResolver(async () => [], publicAddressesOnly, overrides),
 });
+
+/** A request as the probe's `fetch` takes it. */
+export const probeRequest = (given: Record<string, unknown> = {}) => ({
+  method: "GET",
+  scheme: "http",
+  authority: "api.test",
+  path: "/",
+  headers: [],
+  body: undefined,
+  firstByteTimeout: undefined,
+  ...given,
+});
