@@ -12,7 +12,15 @@ import { hostTls, verifyHostCertificate } from "../identity/host-identity.ts";
 import type { ClusterObject } from "../kube/object.ts";
 import type { Index, Store } from "../kube/store.ts";
 import type { GrantObject, PodObject } from "./cluster-objects.ts";
-import { type CatalogueId, type CatalogueState, type ComponentKey, catalogueId, type Endpoint, type LiveGrant } from "./state.ts";
+import {
+  type CatalogueId,
+  type CatalogueState,
+  type ComponentKey,
+  catalogueId,
+  componentKeyText,
+  type Endpoint,
+  type LiveGrant,
+} from "./state.ts";
 
 /** The annotation by which a namespace accepts other namespaces' grants. */
 const acceptsGrantsFrom = "ambit.dev/accepts-grants-from";
@@ -106,17 +114,15 @@ export const byComponent = "component";
 export const podIndexes: Readonly<Record<typeof byComponent, Index<PodObject>>> = {
   [byComponent]: (pod) => {
     const key = componentOf(pod);
-    return key === null ? [] : [fileName(key)];
+    return key === null ? [] : [componentKeyText(key)];
   },
 };
-
-const fileName = ({ namespace, workload, component }: ComponentKey): string => `${namespace}/${workload}/${component}`;
 
 const distinctComponents = (pods: readonly PodObject[]): Iterable<ComponentKey> => {
   const keys = new Map<string, ComponentKey>();
   for (const pod of pods) {
     const key = componentOf(pod);
-    if (key !== null) keys.set(fileName(key), key);
+    if (key !== null) keys.set(componentKeyText(key), key);
   }
   return keys.values();
 };
@@ -185,7 +191,7 @@ export class ClusterFeed {
   }
 
   #endpoints(key: ComponentKey, ca: string): Endpoint[] {
-    return this.#stores.pods.find(byComponent, fileName(key)).flatMap((pod) => endpointOf(pod, ca, this.#now()) ?? []);
+    return this.#stores.pods.find(byComponent, componentKeyText(key)).flatMap((pod) => endpointOf(pod, ca, this.#now()) ?? []);
   }
 }
 

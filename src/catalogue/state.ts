@@ -53,6 +53,9 @@ export interface ComponentKey {
   readonly component: string;
 }
 
+/** `namespace/workload/component`: one text for one component. */
+export const componentKeyText = ({ namespace, workload, component }: ComponentKey): string => `${namespace}/${workload}/${component}`;
+
 /**
  * One fact that is now otherwise. A grant replaces the one of its id; endpoints replace all that its component had; a namespace's `acceptsGrantsFrom` is the
  * text of its annotation `ambit.dev/accepts-grants-from`, null where it has none.
@@ -120,8 +123,8 @@ export class CatalogueState {
           this.#withdraw(change.id, subjects);
           break;
         case "endpoints":
-          if (change.endpoints.length > 0) this.#endpoints.set(fileName(change.of), [...change.endpoints]);
-          else this.#endpoints.delete(fileName(change.of));
+          if (change.endpoints.length > 0) this.#endpoints.set(componentKeyText(change.of), [...change.endpoints]);
+          else this.#endpoints.delete(componentKeyText(change.of));
           break;
         case "namespace":
           everyone = this.#setNamespace(change.name, change.acceptsGrantsFrom) || everyone;
@@ -178,7 +181,7 @@ export class CatalogueState {
   endpointsOf(grant: LiveGrant): Endpoint[] {
     const { tool } = grant.spec;
     const key = { namespace: grant.namespace, workload: tool.workload, component: componentName(tool) };
-    const filed = this.#endpoints.get(fileName(key)) ?? [];
+    const filed = this.#endpoints.get(componentKeyText(key)) ?? [];
     return filed.filter((endpoint) => grant.components.includes(endpoint.component) && this.#isWithinReview(grant, endpoint));
   }
 
@@ -226,5 +229,3 @@ export class CatalogueState {
 
 const subjectKeys = (grant: LiveGrant): Set<SubjectKey> =>
   new Set((grant.spec.subjects ?? []).map(subjectKey).filter((key) => key !== null));
-
-const fileName = (key: ComponentKey): string => `${key.namespace}/${key.workload}/${key.component}`;

@@ -1,5 +1,5 @@
 import { excludedReason } from "../api/untyped.ts";
-import type { ComponentKey } from "../catalogue/state.ts";
+import { componentKeyText } from "../catalogue/state.ts";
 import { farName } from "../grants/granted-tool.ts";
 import type { JudgedGrant } from "../local/desired.ts";
 import type { Summary } from "../local/runtime.ts";
@@ -15,14 +15,14 @@ export const summaryText = (terminal: Terminal, { problems, plan }: Summary): st
     (problem) => `${tone(terminal, problem.severity === "error" ? "bad" : "dim", problem.severity)} ${printable(problemText(problem))}`,
   );
   for (const { key, fault, notOffered, unmatchedExclusions } of plan.components) {
-    if (fault) lines.push(`${tone(terminal, "bad", componentName(key))} ${fault.code}: ${printable(fault.message)}`);
+    if (fault) lines.push(`${tone(terminal, "bad", componentKeyText(key))} ${fault.code}: ${printable(fault.message)}`);
     for (const entry of unmatchedExclusions)
-      lines.push(`${tone(terminal, "warn", componentName(key))} tools.exclude names ${printable(entry)}, which it does not export`);
+      lines.push(`${tone(terminal, "warn", componentKeyText(key))} tools.exclude names ${printable(entry)}, which it does not export`);
     const leftOut = notOffered.filter(({ reason }) => reason !== excludedReason);
     for (const { function: tool, reason } of leftOut.slice(0, mostNotOffered))
-      lines.push(`${tone(terminal, "dim", componentName(key))} does not offer ${printable(JSON.stringify(tool))}: ${printable(reason)}`);
+      lines.push(`${tone(terminal, "dim", componentKeyText(key))} does not offer ${printable(JSON.stringify(tool))}: ${printable(reason)}`);
     if (leftOut.length > mostNotOffered)
-      lines.push(`${tone(terminal, "dim", componentName(key))} does not offer ${leftOut.length - mostNotOffered} more`);
+      lines.push(`${tone(terminal, "dim", componentKeyText(key))} does not offer ${leftOut.length - mostNotOffered} more`);
   }
   const live = plan.grants.filter(({ judgement }) => judgement.phase === "Active");
   lines.push(
@@ -43,5 +43,3 @@ const withheldLine = (terminal: Terminal, { written, judgement }: JudgedGrant): 
   const reasons = judgement.reasons.map(({ code, message }) => `${code}: ${message}`).join("; ");
   return `${tone(terminal, "warn", judgement.phase)} ${written.object.metadata.name} (${printable(written.object.spec.declaration.name)}): ${printable(reasons)}`;
 };
-
-export const componentName = ({ namespace, workload, component }: ComponentKey): string => `${namespace}/${workload}/${component}`;

@@ -4,11 +4,12 @@ import { createWriteStream } from "node:fs";
 import { resolve } from "node:path";
 import { Invalid, messageOf } from "../api/errors.ts";
 import type { JournalEntry } from "../catalogue/journal.ts";
+import { componentKeyText } from "../catalogue/state.ts";
 import { LocalRuntime, type LocalSettings, type RuntimeEvent } from "../local/runtime.ts";
 import { callPolicyIn } from "./call-policy.ts";
 import { cacheFolderOf, componentSource } from "./component-source.ts";
 import { type HostOptions, hostSettings } from "./host-options.ts";
-import { componentName, summaryText } from "./summary-text.ts";
+import { summaryText } from "./summary-text.ts";
 import { telemetryAt, tracingAsked } from "./telemetry.ts";
 import { printable, type Terminal, tone } from "./terminal.ts";
 
@@ -138,7 +139,7 @@ const tell = (terminal: Terminal, settings: LocalSettings, event: RuntimeEvent):
 };
 
 const tellOfHost = (terminal: Terminal, event: Extract<RuntimeEvent, { kind: "host" }>["event"]): void => {
-  const name = componentName(event.key);
+  const name = componentKeyText(event.key);
   if (event.kind === "failed") {
     const then =
       event.retryInMs === null ? "it stays down until its manifest or component changes" : `trying again in ${event.retryInMs} ms`;

@@ -9,6 +9,10 @@ export type ToolSource = Pick<SandboxedComponent, "name" | "bridge">;
 export const componentName = ({ component, mcpServer }: Pick<GrantedTool, "component" | "mcpServer">): string =>
   component ?? mcpServer ?? "";
 
+/** Of a grant whose Workload has nothing of that name. */
+export const missingComponentText = ({ workload, component, mcpServer }: GrantedTool): string =>
+  `the Workload ${workload} has no ${mcpServer === undefined ? `component ${component}` : `MCP server ${mcpServer}`}`;
+
 /** The name by which the far side knows what is granted: a function's, or a listed tool's. */
 export const farName = ({ function: fn, tool }: Pick<GrantedTool, "function" | "tool">): string => fn ?? tool ?? "";
 

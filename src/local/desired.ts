@@ -4,7 +4,7 @@ import type { Workload } from "../api/generated/workload.ts";
 import type { HostLimits } from "../api/host.ts";
 import { canonicalJson, type JsonObject } from "../api/json.ts";
 import type { ComponentKey, LiveGrant } from "../catalogue/state.ts";
-import { componentName, findTool, grantedTool, toolText } from "../grants/granted-tool.ts";
+import { componentName, findTool, grantedTool, missingComponentText, toolText } from "../grants/granted-tool.ts";
 import { type Judgement, judgeGrant, type Observed } from "../grants/judge.ts";
 import {
   componentOfTool,
@@ -136,11 +136,8 @@ const observedFor = (grant: ToolGrant, workloads: ReadonlyMap<string, WorkloadOb
   if (found.written.object.spec.suspend) return absent("Suspended", `the Workload ${workload} is suspended`);
   const component = componentOfTool(found.written.object.spec, tool);
   const observation = component && found.components.get(component.name);
+  if (!observation) return absent("ComponentMissing", missingComponentText(tool));
   const name = componentName(tool);
-  if (!observation) {
-    const kind = tool.mcpServer === undefined ? "component" : "MCP server";
-    return absent("ComponentMissing", `the Workload ${workload} has no ${kind} ${name}`);
-  }
   if ("fault" in observation) return absent(observation.fault.code, `${workload}/${name}: ${observation.fault.message}`);
   const { seen } = observation;
   if (tool.tool !== undefined && seen.listing === "awaited") return absent("NotListed", `${workload}/${name} has not told its tools yet`);

@@ -1,5 +1,5 @@
 import type { HopDocument } from "../api/host.ts";
-import type { ComponentKey } from "../catalogue/state.ts";
+import { type ComponentKey, componentKeyText } from "../catalogue/state.ts";
 import type { DesiredHost } from "./desired.ts";
 import type { Place } from "./host-process.ts";
 
@@ -25,7 +25,7 @@ export class Hops {
   }
 
   forget(server: ComponentKey): void {
-    this.#hops.delete(nameOf(server));
+    this.#hops.delete(componentKeyText(server));
   }
 
   toldTo({ key, hop }: Pick<DesiredHost, "key" | "hop">): Pick<HopDocument, "accept" | "reach"> {
@@ -35,12 +35,10 @@ export class Hops {
   }
 
   #of(server: ComponentKey): Hop {
-    const known = this.#hops.get(nameOf(server));
+    const known = this.#hops.get(componentKeyText(server));
     if (known) return known;
     const made = { credential: this.#random(credentialBytes).toString("base64url"), place: null };
-    this.#hops.set(nameOf(server), made);
+    this.#hops.set(componentKeyText(server), made);
     return made;
   }
 }
-
-const nameOf = ({ namespace, workload, component }: ComponentKey): string => `${namespace}/${workload}/${component}`;

@@ -4,7 +4,7 @@ import type { Sha256Digest } from "../api/digest.ts";
 import { AmbitError, messageOf, Stalled } from "../api/errors.ts";
 import type { HostConfig } from "../api/host.ts";
 import type { ToolListing } from "../api/untyped.ts";
-import type { CatalogueChange, ComponentKey } from "../catalogue/state.ts";
+import { type CatalogueChange, type ComponentKey, componentKeyText } from "../catalogue/state.ts";
 import type { DesiredHost } from "./desired.ts";
 import { Hops } from "./hops.ts";
 import { type HostProcess, type Place, startHostProcess } from "./host-process.ts";
@@ -72,13 +72,13 @@ export class HostFleet {
   /** Starts and stops what differs. Resolves when each new host is ready or has failed once. Nothing starts in a fleet that was closed. */
   async apply(hosts: readonly DesiredHost[]): Promise<void> {
     if (this.#isClosed) return;
-    const wanted = new Map(hosts.map((host) => [slotName(host.key), host]));
+    const wanted = new Map(hosts.map((host) => [componentKeyText(host.key), host]));
     for (const [name, slot] of this.#slots) if (!wanted.has(name)) this.#withdraw(name, slot);
     const [bridges, others] = partition([...wanted], ([, { hop }]) => hop !== null);
     const brought = new Map(others.map(([name, host]) => [name, this.#bring(name, host)]));
     // A bridge asks its server for tools as soon as it runs.
     const bridged = bridges.map(async ([name, host]) => {
-      if (host.hop) await brought.get(slotName(host.hop.server));
+      if (host.hop) await brought.get(componentKeyText(host.hop.server));
       await this.#bring(name, host);
     });
     const all = new Map([...brought, ...bridges.map(([name], at): [string, Promise<void>] => [name, bridged[at] ?? Promise.resolve()])]);
@@ -88,12 +88,12 @@ export class HostFleet {
 
   /** Resolves when the host that the last `apply` wants for this component serves in place of the one before, or has failed once. */
   async brought(key: ComponentKey): Promise<void> {
-    await this.#brought.get(slotName(key));
+    await this.#brought.get(componentKeyText(key));
   }
 
   /** Whether a host takes calls for this component. */
   isReady(key: ComponentKey): boolean {
-    return (this.#slots.get(slotName(key))?.running ?? null) !== null;
+    return (this.#slots.get(componentKeyText(key))?.running ?? null) !== null;
   }
 
   processIds(): number[] {
@@ -190,7 +190,9 @@ export class HostFleet {
   async #placed({ key, serves }: DesiredHost, place: Place | null): Promise<void> {
     if (!serves) return;
     this.#hops.place(key, place);
-    const bridges = [...this.#slots.values()].filter(({ desired }) => desired.hop && slotName(desired.hop.server) === slotName(key));
+    const bridges = [...this.#slots.values()].filter(
+      ({ desired }) => desired.hop && componentKeyText(desired.hop.server) === componentKeyText(key),
+    );
     // One that can't be told has ended, and is told when it starts anew.
     await Promise.allSettled(bridges.map(({ running }) => running?.deliverHop()));
   }
@@ -271,5 +273,3 @@ const partition = <T>(all: readonly T[], isFirst: (one: T) => boolean): [T[], T[
 
 /** Resolves early where the signal aborts. */
 const pause = (ms: number, signal: AbortSignal): Promise<void> => delay(ms, undefined, { signal, ref: false }).catch(() => undefined);
-
-const slotName = ({ namespace, workload, component }: ComponentKey): string => `${namespace}/${workload}/${component}`;

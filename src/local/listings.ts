@@ -1,6 +1,6 @@
 import type { Sha256Digest } from "../api/digest.ts";
 import { type ToolListing, untypedInterface } from "../api/untyped.ts";
-import type { ComponentKey } from "../catalogue/state.ts";
+import { type ComponentKey, componentKeyText } from "../catalogue/state.ts";
 import { withoutExcluded } from "../grants/listing.ts";
 import { sandboxedComponents } from "../grants/sandboxed-component.ts";
 import type { ComponentSeen, WorkloadObservation } from "./observe.ts";
@@ -10,11 +10,11 @@ export class Listings {
   readonly #known = new Map<string, { readonly digest: Sha256Digest; readonly listing: ToolListing }>();
 
   set(key: ComponentKey, digest: Sha256Digest, listing: ToolListing): void {
-    this.#known.set(nameOf(key), { digest, listing });
+    this.#known.set(componentKeyText(key), { digest, listing });
   }
 
   get(key: ComponentKey, digest: Sha256Digest): ToolListing | undefined {
-    const known = this.#known.get(nameOf(key));
+    const known = this.#known.get(componentKeyText(key));
     return known?.digest === digest ? known.listing : undefined;
   }
 
@@ -34,8 +34,6 @@ export class Listings {
     });
   }
 }
-
-const nameOf = ({ namespace, workload, component }: ComponentKey): string => `${namespace}/${workload}/${component}`;
 
 const listed = (seen: ComponentSeen, listing: ToolListing, exclude: readonly string[]): ComponentSeen => {
   const { listing: kept, unmatched } = withoutExcluded(listing, exclude);

@@ -1,7 +1,7 @@
 import type { Sha256Digest } from "../api/digest.ts";
 import { type ToolDefinition, type ToolListing, untypedExport, untypedInterface } from "../api/untyped.ts";
 import type { ComponentInterface } from "../api/wit.ts";
-import type { ComponentKey } from "../catalogue/state.ts";
+import { type ComponentKey, componentKeyText } from "../catalogue/state.ts";
 import { withoutExcluded } from "../grants/listing.ts";
 import type { SandboxedComponent } from "../grants/sandboxed-component.ts";
 import { type NotOffered, offeredFunctions } from "../wit/offered.ts";
@@ -27,17 +27,17 @@ export class ToolListings {
   readonly #functions = new WeakMap<ComponentInterface, { readonly excluded: string; readonly found: OfferedFunctions }>();
 
   of(key: ComponentKey, digest: Sha256Digest): ToolListing | undefined {
-    return this.#known.get(nameOf(key))?.get(digest);
+    return this.#known.get(componentKeyText(key))?.get(digest);
   }
 
   /** What any of its codes listed last. */
   latest(key: ComponentKey): ToolListing | undefined {
-    return [...(this.#known.get(nameOf(key))?.values() ?? [])].at(-1);
+    return [...(this.#known.get(componentKeyText(key))?.values() ?? [])].at(-1);
   }
 
   set(key: ComponentKey, digest: Sha256Digest, listing: ToolListing): void {
-    const codes = this.#known.get(nameOf(key)) ?? new Map<Sha256Digest, ToolListing>();
-    this.#known.set(nameOf(key), codes);
+    const codes = this.#known.get(componentKeyText(key)) ?? new Map<Sha256Digest, ToolListing>();
+    this.#known.set(componentKeyText(key), codes);
     codes.delete(digest);
     codes.set(digest, listing);
     const [oldest] = codes.keys();
@@ -47,12 +47,12 @@ export class ToolListings {
 
   /** What one of its hosts said last went wrong. */
   faultOf(key: ComponentKey): ListingFault | undefined {
-    return this.#faults.get(nameOf(key))?.values().next().value;
+    return this.#faults.get(componentKeyText(key))?.values().next().value;
   }
 
   /** Null once that host has nothing to say any more, or is gone. */
   setFault(key: ComponentKey, podUid: string, fault: ListingFault | null): void {
-    const name = nameOf(key);
+    const name = componentKeyText(key);
     const before = this.#faults.get(name)?.get(podUid);
     if (before?.code === fault?.code && before?.message === fault?.message) return;
     const faults = this.#faults.get(name) ?? new Map<string, ListingFault>();
@@ -75,7 +75,7 @@ export class ToolListings {
 
   /** Forgets a component, or all those of a Workload, that is gone or has become another. */
   forget({ namespace, workload, component }: Pick<ComponentKey, "namespace" | "workload"> & { readonly component?: string }): void {
-    const prefix = nameOf({ namespace, workload, component: component ?? "" });
+    const prefix = componentKeyText({ namespace, workload, component: component ?? "" });
     for (const known of [this.#known, this.#faults])
       for (const name of known.keys()) if (component === undefined ? name.startsWith(prefix) : name === prefix) known.delete(name);
   }
@@ -86,8 +86,6 @@ export class ToolListings {
     return () => void this.#listeners.delete(tell);
   }
 }
-
-const nameOf = ({ namespace, workload, component }: ComponentKey): string => `${namespace}/${workload}/${component}`;
 
 /** What a component offers: its functions, and the tools that it lists itself. */
 export interface Offering {

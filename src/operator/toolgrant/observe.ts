@@ -4,7 +4,7 @@ import type { GrantedTool } from "../../api/generated/toolgrant.ts";
 import type { WitImport } from "../../api/wit.ts";
 import { digestOfDefinitionText } from "../../grants/definition.ts";
 import { toolOfDefinition } from "../../grants/definition-function.ts";
-import { componentName, findTool } from "../../grants/granted-tool.ts";
+import { componentName, findTool, missingComponentText } from "../../grants/granted-tool.ts";
 import type { Observed, ObservedCode, Reason } from "../../grants/judge.ts";
 import { reachOf, reachWithin, readPodReach } from "../../grants/reach.ts";
 import { componentOfTool, type SandboxedComponent, serverOf } from "../../grants/sandboxed-component.ts";
@@ -71,7 +71,7 @@ export const observeTool = async (
     return absent("WorkloadMissing", `there is no Workload ${tool.workload} in this namespace`);
   if (workload.spec.suspend) return absent("Suspended", `the Workload ${tool.workload} is suspended`);
   const component = componentOfTool(workload.spec, tool);
-  if (!component) return absent("ComponentMissing", missingText(tool));
+  if (!component) return absent("ComponentMissing", missingComponentText(tool));
   try {
     const named = await fetchSoon(reader, workload, component, signal);
     remember(reader, named);
@@ -222,9 +222,6 @@ const fetchSoon = async (
     scope.release();
   }
 };
-
-const missingText = ({ workload, component, mcpServer }: GrantedTool): string =>
-  `the Workload ${workload} has no ${mcpServer === undefined ? `component ${component}` : `MCP server ${mcpServer}`}`;
 
 const absent = (code: string, message: string): FarSide => ({
   observed: { codes: [], absent: { code, message } },
