@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { eventually, fixture, Ground, type Pod, rebuilt, whyNoGround } from "./ground.ts";
 import { ambitNamespace, apply } from "./installed.ts";
 import { lyingRegistry, registryNames, toolsRegistry, toolsRegistryPort } from "./tools-registry.ts";
+import { serveInWorld } from "./world-server.ts";
 
 /**
  * Everything that can be wrong with a Workload and that an installed Ambit must tell, all in one namespace and at one time: each says why and what to do, mending it is enough, and one that is fine
@@ -34,25 +33,10 @@ describe("a Workload that can't run", { skip: reason ?? false }, () => {
   const put = (name: string, image: string, more: object = {}, spec: object = {}): Promise<void> =>
     ground.applyWorkload(name, [{ name: "tool", image, ...more }], spec);
 
-  const startLiar = async (): Promise<void> => {
-    const { world } = ground.node;
-    const [address = ""] = registryNames["liar.example.com"];
-    await world.addAddress(address);
-    const [file = "", ...args] = [...world.command, process.execPath, "-e", lie];
-    const child = spawn(file, args, { stdio: ["ignore", "pipe", "inherit"] });
-    const exited = once(child, "exit");
-    ground.atTheEnd(async () => {
-      child.kill();
-      await exited;
-      await world.removeAddress(address);
-    });
-    await once(child.stdout, "data");
-  };
-
   before(async () => {
     ground = await Ground.lay("bad");
     good = await ground.registry.push("tools/mission", fixture("mission"));
-    await startLiar();
+    await serveInWorld(ground, registryNames["liar.example.com"]?.[0] ?? "", [process.execPath, "-e", lie]);
     await put("beside", good);
     await ground.workloadIs("beside", "Ready", "True", "Serving");
     await Promise.all(Object.entries(broken).map(([name, { make }]) => make(name)));
